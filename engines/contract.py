@@ -1,0 +1,119 @@
+"""The law of the machine room: what a device and an engine promise, with shapes and who owns which buffer.
+
+Arrays only: nothing here knows what a face is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Layout = Literal["NHWC", "NCHW", "other"]
+Colour = Literal["RGB", "BGR", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """One tensor of a model, as its card states it.
+
+    The normalised value of a pixel is ``(pixel - mean) * scale`` with ``pixel`` in 0..255, per channel in the order of
+    ``colour``. The card says it, the device obeys it, nothing else in the program knows it.
+
+    Attributes:
+        name: name inside the model file.
+        shape: full shape with the batch axis; -1 for a free axis.
+        dtype: numpy name, e.g. "float32".
+        layout: where the channels are; "other" for a tensor that is no picture.
+        colour: order of the channels; "none" for a tensor that is no picture.
+        mean: per channel, in 0..255.
+        scale: per channel.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    layout: Layout = "other"
+    colour: Colour = "none"
+    mean: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a device or runtime can be used here, and if not, why and what to do.
+
+    Attributes:
+        ok: usable.
+        reason: what was found, for the banner and ``doctor``: "LiteRT 2.3.0" or "package openvino is not installed".
+        hint: how to make it usable; empty when it is.
+    """
+
+    ok: bool
+    reason: str
+    hint: str = ""
+
+
+class Engine(Protocol):
+    """One loaded model on one runtime. Used by one thread at a time.
+
+    Every buffer is allocated when the engine is opened; ``run`` allocates nothing that it can avoid.
+    """
+
+    @property
+    def runtime(self) -> str:
+        """Runtime and provider that really run, e.g. ``"litert 2.3.0, 1 thread"``."""
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Inputs in call order."""
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Outputs in the order that ``run`` returns."""
+
+    def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Run the model once.
+
+        Args:
+            tensors: one array for each input, C-contiguous, of the shape and dtype of its spec. Only read.
+
+        Returns:
+            One array for each output. They belong to the engine and are valid until the next ``run``: copy what must
+            live longer.
+
+        Raises:
+            EngineError: wrong shape or dtype, or the runtime failed.
+        """
+
+    def close(self) -> None:
+        """Free the model. Safe to call twice."""
+
+
+class Device(Protocol):
+    """Where pictures are cropped, rendered and blended. ``cpu.py`` is the reference that every other must agree with."""
+
+    @property
+    def name(self) -> str:
+        """For people, e.g. ``"cpu (AMD EPYC, 2 cores)"``."""
+
+    def crop(
+        self,
+        picture: NDArray[np.uint8],
+        picture_from_crop: NDArray[np.float64],
+        spec: TensorSpec,
+        out: NDArray[np.float32],
+    ) -> None:
+        """Cut a crop out of a picture and normalise it into an engine's input.
+
+        Bilinear; outside the picture counts as black before normalisation.
+
+        Args:
+            picture: (H, W, 3) uint8 BGR.
+            picture_from_crop: (2, 3) affine that takes a crop pixel's centre to picture pixels (pixel centres at
+                integers).
+            spec: layout, colour order, mean and scale of the input.
+            out: the input tensor, shape ``spec.shape``; overwritten.
+        """

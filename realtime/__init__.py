@@ -1,0 +1,1 @@
+"""The stage: frames, faces, threads, pictures in and out. Never names CUDA."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A property is about values, never about how busy the machine is.
+settings.register_profile("doppelcam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("doppelcam")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,31 @@
+"""Settings: what they are, where they come from, how they are remembered; knows no object that obeys them."""
+
+from realtime.config.layers import Layer, flag, from_set_options, read_layer, resolve
+from realtime.config.settings import Settings, all_keys, allowed_text
+from realtime.config.store import (
+    default_layer,
+    load,
+    profile_layer,
+    profile_names,
+    read_remembered,
+    remember,
+    save_profile,
+)
+
+__all__ = [
+    "Layer",
+    "Settings",
+    "all_keys",
+    "allowed_text",
+    "default_layer",
+    "flag",
+    "from_set_options",
+    "load",
+    "profile_layer",
+    "profile_names",
+    "read_layer",
+    "read_remembered",
+    "remember",
+    "resolve",
+    "save_profile",
+]

@@ -1,0 +1,118 @@
+"""Reads a model card (TOML) into frozen values; knows what every card must say, not what a model is for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from engines.contract import TensorSpec
+from engines.errors import ModelError
+
+FOLDER = Path(__file__).resolve().parent.parent / "configs" / "models"
+"""Where the cards lie that come with the program."""
+
+T = TypeVar("T")
+_STRICT = ConfigDict(extra="forbid")
+
+
+@with_config(_STRICT)
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """What a model may be used for, as its maker states it.
+
+    Attributes:
+        name: SPDX name, or the maker's own words.
+        holder: who gives it.
+        commercial_use: whether it may earn money.
+        origin: where the file was taken from.
+    """
+
+    name: str
+    holder: str
+    commercial_use: bool
+    origin: str
+
+
+@with_config(_STRICT)
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """One model: its file, what it may be used for, and its tensor contract.
+
+    Attributes:
+        name: of the card and its TOML file, e.g. "face_landmark".
+        file: name of the model file, without a folder.
+        size_bytes: of the file.
+        sha256: of the file, lower-case hexadecimal.
+        family: name of the decoder that reads its outputs, e.g. "ssd".
+        runtimes: names (table in ``engines.registry``) of the runtimes that can serve it, best first.
+        licence: what it may be used for.
+        inputs: in call order.
+        outputs: in the order that its decoder reads them.
+        decode: the numbers that its decoder needs; read with :func:`decode_as` by the code that knows the family.
+    """
+
+    name: str
+    file: str
+    size_bytes: int
+    sha256: str
+    family: str
+    runtimes: tuple[str, ...]
+    licence: Licence
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    decode: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load_card(name: str, folder: Path = FOLDER) -> ModelCard:
+    """Read a card.
+
+    Args:
+        name: of the card.
+        folder: where ``<name>.toml`` lies.
+
+    Returns:
+        The card.
+
+    Raises:
+        ModelError: there is no such card, it is no TOML, or a key is missing, unknown or of the wrong type; the
+            message names the file and the key.
+    """
+    path = folder / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
+        raise ModelError(f"no model card {name!r} in {folder}", f"use one of: {known}")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} is not a TOML file: {error}", "correct the line named above") from error
+    return _validate(ModelCard, table, str(path))
+
+
+def decode_as(card: ModelCard, kind: type[T]) -> T:
+    """Read a card's ``[decode]`` table into the dataclass of its family.
+
+    Args:
+        card: the card.
+        kind: a dataclass with one field for each key.
+
+    Returns:
+        The values.
+
+    Raises:
+        ModelError: a key is missing, unknown or of the wrong type.
+    """
+    return _validate(kind, dict(card.decode), f"[decode] of model card {card.name!r}")
+
+
+def _validate(kind: type[T], table: dict[str, Any], where: str) -> T:
+    try:
+        return TypeAdapter(kind).validate_python(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "(top)"
+        raise ModelError(f"{where}: {key}: {first['msg']}", "correct this key of the card") from error

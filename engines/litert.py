@@ -1,0 +1,141 @@
+"""Engine on LiteRT: serves TFLite models on the processor; knows the runtime, not what a model is for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+from numpy.typing import NDArray
+
+from engines.card import ModelCard
+from engines.contract import Availability, TensorSpec
+from engines.errors import EngineError
+
+_NOTICE = b"INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
+
+
+def probe() -> Availability:
+    """Say which LiteRT is installed.
+
+    Returns:
+        Always usable: importing this module has already loaded the runtime.
+    """
+    return Availability(True, f"LiteRT {version('ai-edge-litert')}")
+
+
+class LiteRtEngine:
+    """One TFLite model in a LiteRT interpreter with the XNNPACK kernels.
+
+    Outputs are copied into buffers of this engine: LiteRT refuses to run while anyone holds a view of its own memory.
+    """
+
+    def __init__(self, card: ModelCard, path: Path, threads: int = 1) -> None:
+        """Load a model and allocate its buffers.
+
+        Args:
+            card: its card.
+            path: its verified file.
+            threads: that the kernels use, >= 1.
+
+        Raises:
+            EngineError: the runtime cannot read the file, or its tensors are not those of the card.
+        """
+        self._card = card
+        self._runtime = f"litert {version('ai-edge-litert')}, {threads} thread{'s' if threads > 1 else ''}"
+        try:
+            with _without_notice():
+                interpreter = Interpreter(model_path=str(path), num_threads=threads)
+                interpreter.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            raise EngineError(
+                f"LiteRT cannot load {path}: {error}", "run `doppelcam models` to check the model files"
+            ) from error
+        self._interpreter: Interpreter | None = interpreter
+        inputs = {d["name"]: d for d in interpreter.get_input_details()}
+        outputs = {d["name"]: d for d in interpreter.get_output_details()}
+        for spec in card.inputs:
+            _agree(spec, inputs, card)
+        for spec in card.outputs:
+            _agree(spec, outputs, card)
+        self._input_ids = tuple(inputs[spec.name]["index"] for spec in card.inputs)
+        self._views = tuple(interpreter.tensor(outputs[spec.name]["index"]) for spec in card.outputs)
+        self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
+
+    @property
+    def runtime(self) -> str:
+        """See :class:`engines.contract.Engine`."""
+        return self._runtime
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """See :class:`engines.contract.Engine`."""
+        return self._card.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """See :class:`engines.contract.Engine`."""
+        return self._card.outputs
+
+    def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """See :class:`engines.contract.Engine`."""
+        if self._interpreter is None:
+            raise EngineError(f"the engine of {self._card.name} is closed", "open it again")
+        try:
+            for index, tensor in zip(self._input_ids, tensors, strict=True):
+                self._interpreter.set_tensor(index, tensor)
+            self._interpreter.invoke()
+        except (ValueError, RuntimeError) as error:
+            raise EngineError(f"LiteRT cannot run {self._card.name}: {error}", "report this as a bug") from error
+        for result, view in zip(self._results, self._views, strict=True):
+            np.copyto(result, view())
+        return self._results
+
+    def close(self) -> None:
+        """See :class:`engines.contract.Engine`."""
+        self._interpreter = None
+        self._views = ()
+
+
+def _agree(spec: TensorSpec, found: dict[str, dict[str, Any]], card: ModelCard) -> None:
+    """Raise ``EngineError`` unless the file has this tensor with this shape and type."""
+    detail = found.get(spec.name)
+    have = None if detail is None else (tuple(int(n) for n in detail["shape"]), np.dtype(detail["dtype"]).name)
+    if have != (spec.shape, spec.dtype):
+        raise EngineError(
+            f"model {card.name}: the card says tensor {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
+            "correct the card, or use the file that it was written for",
+        )
+
+
+@contextmanager
+def _without_notice() -> Iterator[None]:
+    """Hold back what the runtime writes to the error output, and pass on everything but its start notice.
+
+    The notice ("Created TensorFlow Lite XNNPACK delegate") comes from C++ and has no switch: LiteRT 2.3 reads no
+    environment variable for that logger, so the file descriptor is the only place to catch it.
+    """
+    with tempfile.TemporaryFile() as held:
+        sys.stderr.flush()
+        try:
+            saved = os.dup(2)
+        except OSError:  # a windowed program has no error output: nothing to keep clean
+            yield
+            return
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            held.seek(0)
+            rest = b"".join(line for line in held if not line.startswith(_NOTICE))
+            if rest:
+                os.write(2, rest)

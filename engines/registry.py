@@ -1,0 +1,125 @@
+"""Tables of devices and runtimes, and the two doors that open them; knows names and reasons, imports only on use."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from engines.contract import Availability, Device, Engine
+from engines.errors import DeviceError, EngineError
+
+if TYPE_CHECKING:
+    from engines.card import ModelCard
+
+
+class Entry(NamedTuple):
+    """One line of a table.
+
+    Attributes:
+        target: ``"module:Class"``; the module has ``probe() -> Availability``.
+        needs: packages to import that it cannot work without.
+        install: how to get them.
+    """
+
+    target: str
+    needs: tuple[str, ...]
+    install: str
+
+
+DEVICES: dict[str, Entry] = {
+    "cpu": Entry("engines.cpu:CpuDevice", ("cv2",), "pip install opencv-python"),
+}
+
+RUNTIMES: dict[str, Entry] = {
+    "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
+    "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime"),
+}
+
+Kind = Literal["device", "runtime"]
+_TABLES: dict[Kind, dict[str, Entry]] = {"device": DEVICES, "runtime": RUNTIMES}
+
+
+def probe(kind: Kind, name: str) -> Availability:
+    """Say whether a device or runtime can be used here.
+
+    Args:
+        kind: which table.
+        name: in that table.
+
+    Returns:
+        Usable or not, and why: no such name, a package is not installed, or it is installed but does not load.
+    """
+    table = _TABLES[kind]
+    if name not in table:
+        return Availability(False, f"there is no {kind} {name!r}", f"use one of: {', '.join(table)}")
+    entry = table[name]
+    missing = [package for package in entry.needs if find_spec(package) is None]
+    if missing:
+        return Availability(False, f"package {', '.join(missing)} is not installed", entry.install)
+    try:
+        found: Availability = _module(entry).probe()
+    except (ImportError, OSError) as error:  # OSError: a shared library of the package is missing or damaged
+        return Availability(False, f"{', '.join(entry.needs)} is installed but does not load: {error}", entry.install)
+    return found
+
+
+def open_device(name: str) -> Device:
+    """Open a device.
+
+    Args:
+        name: in ``DEVICES``.
+
+    Returns:
+        The device.
+
+    Raises:
+        DeviceError: it cannot be used here; the message says why.
+    """
+    found = probe("device", name)
+    if not found.ok:
+        raise DeviceError(f"device {name!r} cannot be used: {found.reason}", found.hint)
+    device: Device = _load(DEVICES[name])()
+    return device
+
+
+def open_engine(card: ModelCard, runtime: str = "auto", threads: int = 1) -> Engine:
+    """Find a model's file, verify it and load it.
+
+    Args:
+        card: the model.
+        runtime: in ``RUNTIMES``, or "auto": the first that the card names. "auto" never takes another in its place
+            when that one cannot be used, because a slower one would go unnoticed.
+        threads: for a runtime on the processor, >= 1.
+
+    Returns:
+        The engine; its ``runtime`` says what really runs.
+
+    Raises:
+        ModelError: the file is missing or damaged.
+        EngineError: the runtime is unknown, cannot serve this card, or cannot be used here; the message says why.
+    """
+    from engines import store  # noqa: PLC0415  (platformdirs and pydantic load only when a model is opened)
+
+    name = card.runtimes[0] if runtime == "auto" else runtime
+    if name in RUNTIMES and name not in card.runtimes:
+        raise EngineError(
+            f"runtime {name!r} cannot serve model {card.name}", f"use one of: {', '.join(card.runtimes)}, or auto"
+        )
+    found = probe("runtime", name)
+    if not found.ok:
+        others = [other for other in card.runtimes if other != name and probe("runtime", other).ok]
+        hint = f"{found.hint}, or choose runtime {' or '.join(others)}" if others else found.hint
+        raise EngineError(f"model {card.name} needs runtime {name!r}: {found.reason}", hint)
+    engine: Engine = _load(RUNTIMES[name])(card, store.find(card), threads)
+    return engine
+
+
+def _module(entry: Entry) -> ModuleType:
+    return importlib.import_module(entry.target.partition(":")[0])
+
+
+def _load(entry: Entry) -> type:
+    loaded: type = getattr(_module(entry), entry.target.partition(":")[2])
+    return loaded

@@ -1,0 +1,1 @@
+"""The small embedded models; knows where they come from, not what they do."""

@@ -1,12 +1,79 @@
-"""Where pictures come from: the ``Source`` contract and the table of kinds; knows no device."""
+"""Where pictures come from: the ``Source`` contract, the table of kinds and the words for them; knows no device."""
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, Protocol, cast
 
+from realtime.errors import ConfigError
+from realtime.suggest import near_files, near_words
 from realtime.types import Frame, Size
+
+SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "auto": "realtime.sources.auto:AutoSource",
+        "camera": "realtime.sources.camera:CameraSource",
+        "video": "realtime.sources.video:VideoSource",
+        "image": "realtime.sources.image:ImageSource",
+        "demo": "realtime.sources.demo:DemoSource",
+        "url": "realtime.sources.url:UrlSource",
+        "screen": "realtime.sources.screen:ScreenSource",
+    }
+)
+"""Kind -> "module:Class", imported when opened; every class is called ``Class(target: str, wish: SourceWish)``."""
+
+URL_SCHEMES = ("http", "https", "rtmp", "rtmps", "rtp", "rtsp", "rtsps", "srt", "tcp", "udp")
+"""What ``url`` opens; which of them the FFmpeg inside PyAV really has is found out when one is opened."""
+
+IMAGE_SUFFIXES = frozenset({".avif", ".bmp", ".jfif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+"""Names of still pictures; every other file is taken for a video (an animated .gif is one)."""
+
+INPUT_HINT = (
+    "give auto, demo, a camera number (0), camera:NAME, a video or picture file, "
+    "a stream (rtsp://, http://, udp://), screen, screen:N or screen:X,Y,W,H"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """What to open: a kind of the table and what that kind should open.
+
+    Attributes:
+        kind: a key of ``SOURCES``.
+        target: a path, an address, a camera's number, name or path, a monitor or region; empty for "the usual one".
+    """
+
+    kind: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWish:
+    """How pictures are wanted. What a device refuses is said in ``SourceInfo.facts``, never in silence.
+
+    Attributes:
+        size: a camera is asked for it; every other source fits its pictures into it, with black bars where the shape
+            differs. ``None``: the source's own size.
+        fps: a camera is asked for it; a file is resampled to it (repeating and leaving out pictures, same speed); a
+            still, the demo and the screen are paced by it. Greater than 0; ``None``: the source's own rate.
+        loop: a file starts again at its end.
+        paced: ``False`` hands over every picture of a file as fast as it is read; devices and streams have their own
+            time and ignore it.
+        fourcc: what a camera sends over its cable: "mjpg" compressed, "raw" as the driver likes, "auto" compressed
+            where raw pictures of the wanted size and rate would not fit through USB 2.
+    """
+
+    size: Size | None = None
+    fps: float | None = None
+    loop: bool = False
+    paced: bool = True
+    fourcc: Literal["auto", "mjpg", "raw"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +90,8 @@ class SourceInfo:
             "asked for 1280x720, the camera gives 640x480".
         audio_path: path of a file whose audio belongs to these pictures (a recording copies it), or ``None``.
         audio_rate: pictures per second in the clock of that audio; 0 without audio.
+        reopen: what opens the same device again even after it was plugged into another port (a camera number may then
+            belong to another camera); ``None`` when the spec it was opened with does.
     """
 
     name: str
@@ -32,6 +101,7 @@ class SourceInfo:
     facts: tuple[str, ...] = ()
     audio_path: str | None = None
     audio_rate: Fraction = Fraction(0)
+    reopen: SourceSpec | None = None
 
 
 class Source(Protocol):
@@ -52,8 +122,75 @@ class Source(Protocol):
             The frame (the caller owns its pixels), or ``None`` at the end of a file.
 
         Raises:
-            SourceError: ``fatal=False`` when the device went away (opening again may help), else ``fatal=True``.
+            SourceError: ``fatal=False`` when the device went away or the source was closed (opening again may help),
+                else ``fatal=True``.
         """
 
     def close(self) -> None:
         """Give the device back. Safe to call twice, and from another thread than the reader's."""
+
+
+def open_source(spec: SourceSpec, wish: SourceWish) -> Source:
+    """Open what ``spec`` says.
+
+    Raises:
+        ConfigError: the target cannot be understood, or the kind is unknown.
+        SourceError: the device, file or stream cannot be opened; ``fatal=False`` when trying again may help.
+    """
+    if spec.kind not in SOURCES:
+        raise ConfigError(f"there is no source of the kind {spec.kind!r}", f"kinds are {', '.join(SOURCES)}")
+    module, _, name = SOURCES[spec.kind].partition(":")
+    opener = cast("Callable[[str, SourceWish], Source]", getattr(importlib.import_module(module), name))
+    return opener(spec.target, wish)
+
+
+def parse_input(text: str) -> SourceSpec:
+    """Read what a person typed for ``--input``. Opens nothing; looks only whether a file is there.
+
+    Args:
+        text: "auto", "demo", "0", "camera:NAME", "camera:/dev/v4l/by-id/...", "/dev/video2", a file, "rtsp://...",
+            "screen", "screen:1", "screen:X,Y,W,H".
+
+    Raises:
+        ConfigError: it cannot be understood or the file does not exist; the hint names what is near.
+    """
+    text = text.strip()
+    if not text:
+        raise ConfigError("the input is empty", INPUT_HINT)
+    if text.isascii() and text.isdigit():
+        return SourceSpec("camera", str(int(text)) if len(text) < 6 else text)
+    if text.startswith(("/dev/video", "/dev/v4l/")):
+        return SourceSpec("camera", text)
+    if scheme := re.match(r"([a-z][a-z0-9+.-]+)://", text, re.IGNORECASE):
+        return _stream(scheme[1].lower(), text)
+    word, _, rest = text.partition(":")
+    if word in {"camera", "screen"}:
+        return SourceSpec(word, rest.strip())
+    if text in {"auto", "demo"}:
+        return SourceSpec(text)
+    return _file(text)
+
+
+def _stream(scheme: str, text: str) -> SourceSpec:
+    if scheme in URL_SCHEMES:
+        return SourceSpec("url", text)
+    if scheme == "file":
+        raise ConfigError(f"{text!r} is a file's address", "give the plain path of the file")
+    near = near_words(scheme, URL_SCHEMES)
+    raise ConfigError(
+        f"no stream is read over {scheme}://", f"{near}known are {', '.join(f'{known}://' for known in URL_SCHEMES)}"
+    )
+
+
+def _file(text: str) -> SourceSpec:
+    path = Path(text).expanduser() if text.startswith("~/") else Path(text)
+    try:
+        found, is_folder = path.exists(), path.is_dir()
+    except (OSError, ValueError):  # a name too long, a character no file system takes
+        found = is_folder = False
+    if is_folder:
+        raise ConfigError(f"{text!r} is a folder", "give one video or picture file in it")
+    if not found:
+        near = near_words(text.partition(":")[0].lower(), ("auto", "camera", "demo", "screen")) or near_files(path)
+        raise ConfigError(f"the input {text!r} is no file and no known word", near + INPUT_HINT)
+    return SourceSpec("image" if path.suffix.lower() in IMAGE_SUFFIXES else "video", str(path))

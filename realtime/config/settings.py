@@ -47,13 +47,6 @@ def _faces(value: object) -> int | str:
     raise ValueError("not a choice of faces")
 
 
-def _fourcc(value: object) -> str:
-    """Read ``"auto"`` or the four characters of a pixel format."""
-    if isinstance(value, str) and (value == "auto" or (len(value) == 4 and value.isascii() and value.isprintable())):
-        return value
-    raise ValueError("not a FOURCC")
-
-
 PictureSize = Annotated[
     Size | None,
     BeforeValidator(_size),
@@ -63,7 +56,6 @@ PictureSize = Annotated[
 FaceChoice = Annotated[
     int | str, BeforeValidator(_faces), Allowed('"largest", "all", or a number of faces from 1 to 16')
 ]
-FourCC = Annotated[str, BeforeValidator(_fourcc), Allowed('"auto" or four characters such as "MJPG"')]
 Name = Annotated[str, Field(min_length=1), Allowed("a text, not empty")]
 Names = Annotated[tuple[Name, ...], Field(strict=False), Allowed('a list of texts such as ["a", "b"], or []')]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -88,7 +80,7 @@ class InputSettings(Section):
     what: Name
     size: PictureSize
     fps: Rate
-    fourcc: FourCC
+    fourcc: Literal["auto", "mjpg", "raw"]
     loop: bool
     pace: Literal["auto", "live", "fast"]
 
@@ -96,10 +88,8 @@ class InputSettings(Section):
 class OutputSettings(Section):
     """Where the pictures go."""
 
-    to: Annotated[Names, Field(min_length=1), Allowed('a list of one text or more, such as ["camera", "out.mp4"]')]
-    size: PictureSize
+    to: Annotated[Names, Field(min_length=1), Allowed('a list of one text or more, such as ["virtualcam", "out.mp4"]')]
     fps: Rate
-    crf: Annotated[int, Field(ge=0, le=51)]
     mirror_preview: bool
     overwrite: bool
 

@@ -62,28 +62,28 @@ def test_every_shipped_profile_is_valid_and_only_says_what_differs(name: str) ->
 
 def test_a_later_layer_wins_and_the_last_run_lies_below_the_users_settings(home: Path) -> None:
     config.remember({"input.what": "clip.mkv", "source.photos": ("/a.png",)})
-    write(home / "config" / "settings.toml", '[input]\nwhat = "demo"\nfps = 25\n[output]\ncrf = 30\n')
-    write(home / "config" / "profiles" / "mine.toml", "[input]\nfps = 50\n[output]\ncrf = 31\n")
+    write(home / "config" / "settings.toml", '[input]\nwhat = "demo"\nfps = 25\n[output]\nfps = 30\n')
+    write(home / "config" / "profiles" / "mine.toml", "[input]\nfps = 50\n[output]\nfps = 31\n")
     loaded, warnings = config.load(
-        "mine", [from_set_options(["output.crf=32"]), config.flag("--size", "input.size", "640x480")]
+        "mine", [from_set_options(["output.fps=32"]), config.flag("--size", "input.size", "640x480")]
     )
     assert warnings == ()
     assert (loaded.source.photos, loaded.input.what) == (("/a.png",), "demo")
-    assert (loaded.input.fps, loaded.output.crf, loaded.input.size) == (50, 32, Size(640, 480))
+    assert (loaded.input.fps, loaded.output.fps, loaded.input.size) == (50, 32, Size(640, 480))
 
 
 def test_settings_are_frozen() -> None:
     loaded, _ = config.load(None, [])
     with pytest.raises(ValueError, match="frozen"):
-        loaded.output.crf = 3
+        loaded.output.fps = 3
 
 
 @pytest.mark.parametrize(
     ("option", "key", "value", "allowed"),
     [
-        ("output.crf=52", "output.crf", "52", "a whole number from 0 to 51"),
-        ("output.crf=1.5", "output.crf", "1.5", "a whole number from 0 to 51"),
-        ("output.crf=true", "output.crf", "true", "a whole number from 0 to 51"),
+        ("engine.threads=65", "engine.threads", "65", "a whole number from 1 to 64"),
+        ("engine.threads=1.5", "engine.threads", "1.5", "a whole number from 1 to 64"),
+        ("engine.threads=true", "engine.threads", "true", "a whole number from 1 to 64"),
         ("input.fps=nan", "input.fps", "nan", "a number from 0 to 240"),
         ("input.size=9x9", "input.size", '"9x9"', "1280x720"),
         ("faces.which=17", "faces.which", "17", '"largest", "all", or a number of faces'),
@@ -105,8 +105,8 @@ def test_a_wrong_value_is_told_with_layer_key_value_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("outptu.crf", "output.crf"),
-        ("crf", "output.crf"),
+        ("engin.threads", "engine.threads"),
+        ("threads", "engine.threads"),
         ("input.sise", "input.size"),
         ("swap.on_lost", "faces.on_lost"),
     ],
@@ -118,7 +118,7 @@ def test_an_unknown_setting_names_the_nearest_one(typed: str, meant: str) -> Non
 
 
 def test_a_wrong_file_is_named_with_its_line(home: Path) -> None:
-    write(home / "config" / "settings.toml", "[output]\ncrf = = 3\n")
+    write(home / "config" / "settings.toml", "[output]\nfps = = 3\n")
     with pytest.raises(ConfigError, match=r"settings\.toml is not valid TOML.*line 2"):
         config.load(None, [])
 

@@ -1,0 +1,46 @@
+"""Names the machine that a measurement was made on, and counts its memory; knows no program."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+import psutil
+
+
+def processor() -> str:
+    """Name of the processor as its maker sells it, or its architecture where the system does not tell."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def describe() -> str:
+    """One line: processor, cores, memory, system, Python."""
+    memory_gb = psutil.virtual_memory().total / 2**30
+    return (
+        f"{processor()}, {cores()} cores, {memory_gb:.0f} GB, "
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    )
+
+
+def cores() -> int:
+    """Processors that this process may use, which in a container are fewer than the machine has."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def peak_rss_mb() -> float:
+    """Most memory that this process ever held, in units of 2^20 bytes."""
+    if sys.platform == "win32":
+        return float(psutil.Process().memory_info().peak_wset) / 2**20
+    import resource  # noqa: PLC0415 - does not exist on Windows
+
+    # Linux counts in units of 1024 bytes, macOS in bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,0 +1,76 @@
+"""Puts the figures of a run into words for one line of a terminal; knows no terminal and no clock."""
+
+from __future__ import annotations
+
+from realtime.meter import Percentiles, Stats
+from realtime.types import Quality
+
+NONE = Percentiles(0.0, 0.0, 0.0, 0)
+
+
+def status_line(stats: Stats, faces: int) -> str:
+    """Say how the run goes at this moment.
+
+    Args:
+        stats: a snapshot; the recent window is shown, except for drops, which are those of the whole run.
+        faces: faces that are swapped at this moment.
+
+    Returns:
+        One line such as ``30.0 fps in, 30.0 out | latency 8 ms, p95 11 | compute 4.1 ms | 1 face | 0 dropped``.
+    """
+    now = stats.recent
+    latency = slowest(now.latency_ms)
+    parts = [
+        f"{now.fps_in:.1f} fps in, {now.fps_out:.1f} out",
+        f"latency {_ms(latency.p50)} ms, p95 {_ms(latency.p95)}" if latency.count else "latency not known yet",
+        f"compute {_ms(now.steps.get('compute', NONE).p50)} ms",
+        "1 face" if faces == 1 else f"{faces or 'no'} faces",
+        drops_text(stats.drops),
+    ]
+    if stats.quality_changes:
+        parts.append(quality_text(stats.quality_changes[-1].new))
+    return " | ".join(parts)
+
+
+def closing_line(stats: Stats) -> str:
+    """Say how the whole run went, in one line."""
+    latency, compute = slowest(stats.latency_ms), stats.steps.get("compute", NONE)
+    parts = [
+        f"{stats.frames} pictures in {clock_text(stats.elapsed_s)} ({stats.fps_out:.1f} fps)",
+        f"compute p50 {_ms(compute.p50)}, p95 {_ms(compute.p95)} ms",
+    ]
+    if latency.count:
+        parts.append(f"capture to output p50 {_ms(latency.p50)}, p95 {_ms(latency.p95)} ms")
+    return "; ".join([*parts, drops_text(stats.drops)])
+
+
+def slowest(latency_ms: dict[str, Percentiles]) -> Percentiles:
+    """Of several outputs, the figures of the one with the highest p95: what the slowest viewer sees."""
+    return max(latency_ms.values(), key=lambda figures: figures.p95, default=NONE)
+
+
+def quality_text(quality: Quality) -> str:
+    """Say a quality in words."""
+    return f"quality {quality.scale:.0%} size, a look for new faces every {quality.detect_every_n} frames"
+
+
+def drops_text(drops: dict[str, int]) -> str:
+    """Say how many pictures were dropped and why, the most frequent cause first."""
+    causes = sorted(drops.items(), key=lambda item: -item[1])
+    if not causes:
+        return "0 dropped"
+    return f"{sum(drops.values())} dropped ({', '.join(f'{cause} {count}' for cause, count in causes)})"
+
+
+def clock_text(seconds: float) -> str:
+    """Say a duration: ``9.5 s``, ``2:05``, ``1:00:00``."""
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _ms(value: float) -> str:
+    """Two digits are all that a glance can use."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"

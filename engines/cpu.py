@@ -25,7 +25,7 @@ class CpuDevice:
 
     def __init__(self) -> None:
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
-        self._tables: dict[TensorSpec, NDArray[np.float32]] = {}
+        self._tables: dict[TensorSpec, tuple[NDArray[np.float32], ...]] = {}
 
     @property
     def name(self) -> str:
@@ -53,17 +53,17 @@ class CpuDevice:
             flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
             borderMode=cv2.BORDER_CONSTANT,
         )
-        table = self._table(spec)
+        tables = self._tables_of(spec)
         if spec.layout == "NHWC":
             if spec.colour == "RGB":
                 cv2.cvtColor(cut, cv2.COLOR_BGR2RGB, dst=other)
                 cut = other
-            cv2.LUT(cut, table, dst=out[0])
+            cv2.LUT(cut, tables[0], dst=out[0])
             return
         planes = other.reshape(3, height, width)
         for channel, source in enumerate((2, 1, 0) if spec.colour == "RGB" else (0, 1, 2)):
             cv2.extractChannel(cut, source, dst=planes[channel])
-            np.take(table[0, :, channel], planes[channel], out=out[0, channel], mode="clip")
+            cv2.LUT(planes[channel], tables[channel], dst=out[0, channel])
 
     def _scratch(self, width: int, height: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return two (height, width, 3) buffers, allocated when a size is first seen."""
@@ -74,10 +74,17 @@ class CpuDevice:
             )
         return self._crops[width, height]
 
-    def _table(self, spec: TensorSpec) -> NDArray[np.float32]:
-        """Return the (1, 256, 3) float32 table from a pixel's value to the input's."""
+    def _tables_of(self, spec: TensorSpec) -> tuple[NDArray[np.float32], ...]:
+        """Return the tables from a pixel's value to the input's, made when a spec is first seen.
+
+        One (1, 256) for each plane of an NCHW input; for NHWC a single one, (1, 256, 3), or (1, 256) where all channels
+        are treated alike, which OpenCV looks up twice as fast.
+        """
         if spec not in self._tables:
-            values = np.arange(256, dtype=np.float64)[:, None]
-            table = (values - np.array(spec.mean)) * np.array(spec.scale)
-            self._tables[spec] = np.ascontiguousarray(table[None], dtype=np.float32)
+            values = np.arange(256, dtype=np.float64)
+            rules = zip(spec.mean, spec.scale, strict=True)
+            planes = [((values - mean) * scale).astype(np.float32)[None] for mean, scale in rules]
+            alike = len(set(zip(spec.mean, spec.scale, strict=True))) == 1
+            packed = planes[:1] if alike else [np.ascontiguousarray(np.stack(planes, axis=-1))]
+            self._tables[spec] = tuple(packed if spec.layout == "NHWC" else planes)
         return self._tables[spec]

@@ -16,6 +16,7 @@ from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
+from engines.conform import check_call, check_file
 from engines.contract import Availability, TensorSpec
 from engines.errors import EngineError
 
@@ -61,10 +62,7 @@ class LiteRtEngine:
         self._interpreter: Interpreter | None = interpreter
         inputs = {d["name"]: d for d in interpreter.get_input_details()}
         outputs = {d["name"]: d for d in interpreter.get_output_details()}
-        for spec in card.inputs:
-            _agree(spec, inputs, card)
-        for spec in card.outputs:
-            _agree(spec, outputs, card)
+        check_file(card, _found(inputs), _found(outputs))
         self._input_ids = tuple(inputs[spec.name]["index"] for spec in card.inputs)
         self._views = tuple(interpreter.tensor(outputs[spec.name]["index"]) for spec in card.outputs)
         self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
@@ -88,6 +86,7 @@ class LiteRtEngine:
         """See :class:`engines.contract.Engine`."""
         if self._interpreter is None:
             raise EngineError(f"the engine of {self._card.name} is closed", "open it again")
+        check_call(self._card, tensors)
         try:
             for index, tensor in zip(self._input_ids, tensors, strict=True):
                 self._interpreter.set_tensor(index, tensor)
@@ -104,15 +103,12 @@ class LiteRtEngine:
         self._views = ()
 
 
-def _agree(spec: TensorSpec, found: dict[str, dict[str, Any]], card: ModelCard) -> None:
-    """Raise ``EngineError`` unless the file has this tensor with this shape and type."""
-    detail = found.get(spec.name)
-    have = None if detail is None else (tuple(int(n) for n in detail["shape"]), np.dtype(detail["dtype"]).name)
-    if have != (spec.shape, spec.dtype):
-        raise EngineError(
-            f"model {card.name}: the card says tensor {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
-            "correct the card, or use the file that it was written for",
-        )
+def _found(details: dict[str, dict[str, Any]]) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Describe the interpreter's tensors as :data:`engines.conform.Found`."""
+    return {
+        name: (tuple(int(n) for n in detail["shape"]), np.dtype(detail["dtype"]).name)
+        for name, detail in details.items()
+    }
 
 
 @contextmanager

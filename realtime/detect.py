@@ -1,13 +1,17 @@
 """Finds faces in a picture with an SSD network on square views of it; knows no tracks and no meshes.
 
 Why views: the network sees 128x128 pixels and finds a face once it fills 15 % of the view. A view of the whole
-picture misses a person who stands back, so a search also looks at smaller, overlapping squares. One look at everything
-would cost eleven runs of the network; a call does three of them, so its cost is bounded and a complete search takes
-``calls_per_search`` calls. A face that is large enough for the first call is found at once.
+picture misses a person who stands back, so a search also looks at smaller, overlapping squares. A complete search of a
+16:9 picture takes 15 runs of the network; a call does three of them, so its cost is bounded, and ``calls_per_search``
+calls make a complete search. The first call finds whoever is near, the later ones whoever stands back.
+
+Why this network: the full-range one (192x192, three times the time of a run) finds faces of the same size in its
+input, 19 pixels, but misses those above half of its view; three runs of the short-range one see more for the same time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple, Protocol
@@ -19,6 +23,12 @@ from engines.card import ModelCard, decode_as
 from engines.contract import Device, Engine
 from realtime import geometry
 from realtime.types import F32, F64, U8, Size
+
+VIEWS_PER_CALL = 3
+"""Runs of the network in one call: three of about 1.1 ms stay under the 4 ms that a call may take."""
+
+SMALLEST_FACE = 0.08
+"""Height of the smallest face (brows to chin) that a complete search finds, over the height of the frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +50,17 @@ class Detection:
 class Detector(Protocol):
     """Finds faces. Used by one thread at a time."""
 
-    def detect(self, pixels: U8) -> list[Detection]:
-        """Look at the next part of a search that never ends.
+    def detect(self, pixels: U8, near: Sequence[F32] = ()) -> list[Detection]:
+        """Look at the next part of a search that never ends, and where a face has just been lost.
 
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
+            near: boxes (4,) in frame pixels around which to look first. They take the place of parts of the search,
+                which then takes longer, so the cost of a call stays the same.
 
         Returns:
-            The faces in the part that was looked at, the most prominent first.
+            The faces in what was looked at, the most prominent first. A candidate may be no face at all (a face
+            printed on a shirt): the presence that the mesh network states tells.
         """
 
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
@@ -61,7 +74,10 @@ class Detector(Protocol):
         """
 
     def calls_per_search(self, size: Size) -> int:
-        """Return after how many calls of ``detect`` in a row a picture of this size has been looked at everywhere."""
+        """Return how many calls of ``detect`` look at a picture of this size everywhere.
+
+        A picture of another size than the last one starts a new search.
+        """
 
     def close(self) -> None:
         """Free the network. Safe to call twice."""
@@ -167,38 +183,45 @@ def prominence(box_xyxy: F32, size: Size) -> float:
     return (bottom - top) * (1 - float(d) / 2)
 
 
-def plan(size: Size, smallest_face: float) -> tuple[tuple[View, ...], ...]:
-    """Lay out a complete search.
+def plan(size: Size, smallest_face: float) -> tuple[View, ...]:
+    """Lay out a complete search for faces from ``SMALLEST_FACE`` of the frame's height upwards.
 
     Args:
         size: of the frame.
         smallest_face: see :class:`SsdDecode`.
 
     Returns:
-        The views of each call: first the whole frame and the squares as high as the frame, then smaller squares, the
-        central and upper ones first, where a face is most likely.
+        The views in the order to look at them: the whole frame, the largest squares inside it, then squares in which
+        the smallest face is just large enough, those near the middle of the upper third first, where heads are.
     """
-    w, h = float(size.w), float(size.h)
-    whole = View((w - max(w, h)) / 2, (h - max(w, h)) / 2, max(w, h))
-    small = min(w, h) * SMALLEST_FACE_OF_FRAME / smallest_face
-    near = _tiles(size, small, small * smallest_face * 1.5)
-    near.sort(key=lambda v: np.hypot((v.x + v.side / 2 - w / 2) / w, (v.y + v.side / 2 - h / 3) / h))
-    views = [whole, *_tiles(size, min(w, h), min(w, h) * 0.2), *near]
-    return tuple(tuple(views[i : i + VIEWS_PER_CALL]) for i in range(0, len(views), VIEWS_PER_CALL))
+    short, long = float(min(size)), float(max(size))
+    whole = View((size.w - long) / 2, (size.h - long) / 2, long)
+    side = min(short, size.h * SMALLEST_FACE / smallest_face)
+    fine = _tiles(size, side, side * smallest_face * 1.4)
+    fine.sort(key=lambda v: np.hypot((v.x + v.side / 2) / size.w - 1 / 2, (v.y + v.side / 2) / size.h - 1 / 3))
+    return (whole, *_tiles(size, short, short * 0.2), *fine)
 
 
-VIEWS_PER_CALL = 3
-"""Runs of the network in one call: three of about 1.1 ms stay under the 4 ms that a call may take."""
+def around(box_xyxy: F32) -> View:
+    """Return the view in which a face that is still near this box is best found.
 
-SMALLEST_FACE_OF_FRAME = 0.08
-"""Height of the smallest box that a complete search shall find, over the shorter side of the frame."""
+    Args:
+        box_xyxy: (4,) in frame pixels.
+
+    Returns:
+        A view of four times the box's height: a quarter of it is what the network finds best, and the face may have
+        moved by more than its own size.
+    """
+    left, top, right, bottom = (float(v) for v in box_xyxy)
+    side = 4 * (bottom - top)
+    return View((left + right - side) / 2, (top + bottom - side) / 2, side)
 
 
 def _tiles(size: Size, side: float, overlap: float) -> list[View]:
     """Cover a frame evenly with squares that overlap by at least ``overlap`` pixels."""
-    columns, rows = (1 + max(0, ceil((length - side) / (side - overlap))) for length in size)
-    xs = np.linspace(0, size.w - side, columns) if columns > 1 else [(size.w - side) / 2]
-    ys = np.linspace(0, size.h - side, rows) if rows > 1 else [(size.h - side) / 2]
+    columns, rows = (1 + ceil(max(0.0, length - side) / (side - overlap)) for length in size)
+    xs = np.linspace(0, size.w - side, columns)
+    ys = np.linspace(0, size.h - side, rows)
     return [View(float(x), float(y), side) for y in ys for x in xs]
 
 
@@ -222,33 +245,34 @@ class SsdDetector:
         self._side = self._input.shape[1] if self._input.layout == "NHWC" else self._input.shape[2]
         self._tensor = np.zeros(self._input.shape, np.float32)
         self._anchors = anchors(self._side, self._rule.strides, self._rule.anchors_per_cell)
-        self._calls: tuple[tuple[View, ...], ...] = ()
+        self._plan: tuple[View, ...] = ()
         self._size = Size(0, 0)
         self._next = 0
 
-    def detect(self, pixels: U8) -> list[Detection]:
+    def detect(self, pixels: U8, near: Sequence[F32] = ()) -> list[Detection]:
         """See :class:`Detector`."""
         size = Size(pixels.shape[1], pixels.shape[0])
         if size != self._size:
-            self._size, self._calls, self._next = size, plan(size, self._rule.smallest_face), 0
-        views = self._calls[self._next]
-        self._next = (self._next + 1) % len(self._calls)
+            self._size, self._plan, self._next = size, plan(size, self._rule.smallest_face), 0
+        views = [around(box) for box in near[: VIEWS_PER_CALL - 1]]
+        while len(views) < VIEWS_PER_CALL:
+            views.append(self._plan[self._next])
+            self._next = (self._next + 1) % len(self._plan)
         return self._look(pixels, views)
 
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         """See :class:`Detector`."""
-        calls = plan(Size(pixels.shape[1], pixels.shape[0]), self._rule.smallest_face)
-        return self._look(pixels, tuple(view for views in calls for view in views))
+        return self._look(pixels, plan(Size(pixels.shape[1], pixels.shape[0]), self._rule.smallest_face))
 
     def calls_per_search(self, size: Size) -> int:
         """See :class:`Detector`."""
-        return len(plan(size, self._rule.smallest_face))
+        return ceil(len(plan(size, self._rule.smallest_face)) / VIEWS_PER_CALL)
 
     def close(self) -> None:
         """See :class:`Detector`."""
         self._engine.close()
 
-    def _look(self, pixels: U8, views: tuple[View, ...]) -> list[Detection]:
+    def _look(self, pixels: U8, views: Sequence[View]) -> list[Detection]:
         """Look at some views; one face for each that was seen, the most prominent first."""
         seen: list[Detection] = []
         for view in views:

@@ -134,7 +134,7 @@ def iou(box: ArrayLike, boxes: ArrayLike) -> F64:
     one, many = np.asarray(box, np.float64), np.asarray(boxes, np.float64).reshape(-1, 4)
     inner = np.maximum(np.minimum(one[2:], many[:, 2:]) - np.maximum(one[:2], many[:, :2]), 0).prod(axis=1)
     total = (one[2:] - one[:2]).prod() + (many[:, 2:] - many[:, :2]).prod(axis=1) - inner
-    return np.divide(inner, total, out=np.zeros_like(inner), where=total > 0)
+    return np.asarray(np.divide(inner, total, out=np.zeros_like(inner), where=total > 0))
 
 
 def groups(boxes: ArrayLike, scores: ArrayLike, overlap_iou: float) -> list[NDArray[np.intp]]:

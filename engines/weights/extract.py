@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -65,7 +64,7 @@ def _verify(data: bytes, sha256: str, name: str) -> None:
 def _write_atomically(path: Path, data: bytes) -> None:
     partial = path.with_suffix(path.suffix + ".part")
     partial.write_bytes(data)
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def _fetch(folder: Path) -> Path:

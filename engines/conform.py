@@ -1,0 +1,62 @@
+"""Compares what a card says with what a file has and what a caller hands over; knows shapes and types only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from engines.card import ModelCard
+from engines.errors import EngineError
+
+Found = Mapping[str, tuple[tuple[int, ...], str]]
+"""What a runtime reports: name of a tensor -> (shape with -1 for a free axis, numpy dtype name)."""
+
+
+def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:
+    """Refuse a file whose tensors are not those of its card.
+
+    Args:
+        card: the card; an axis that it fixes may be free in the file.
+        inputs: that the runtime reports.
+        outputs: that the runtime reports.
+
+    Raises:
+        EngineError: a tensor of the card is not in the file, or has another shape or type there.
+    """
+    for specs, found in ((card.inputs, inputs), (card.outputs, outputs)):
+        for spec in specs:
+            shape, dtype = found.get(spec.name, ((), ""))
+            if dtype != spec.dtype or not _fits(spec.shape, shape):
+                have = f"{dtype} {shape}" if dtype else f"only {', '.join(found)}"
+                raise EngineError(
+                    f"model {card.name}: the card says {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
+                    "correct the card, or use the file that it was written for",
+                )
+
+
+def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
+    """Refuse arrays that the model does not take: some runtimes are handed raw addresses.
+
+    Args:
+        card: the card.
+        tensors: one for each input.
+
+    Raises:
+        EngineError: the number, a shape, a type or the memory layout is wrong.
+    """
+    if len(tensors) != len(card.inputs):
+        raise EngineError(f"{card.name} takes {len(card.inputs)} inputs, got {len(tensors)}", "report this as a bug")
+    for spec, tensor in zip(card.inputs, tensors, strict=True):
+        if tensor.dtype != spec.dtype or not _fits(tensor.shape, spec.shape) or not tensor.flags.c_contiguous:
+            raise EngineError(
+                f"{card.name}: {spec.name!r} must be a C-contiguous {spec.dtype} {spec.shape}, "
+                f"got {tensor.dtype} {tensor.shape}",
+                "report this as a bug",
+            )
+
+
+def _fits(shape: tuple[int, ...], pattern: tuple[int, ...]) -> bool:
+    """Say whether a shape has the axes of a pattern, in which -1 takes any size."""
+    return len(shape) == len(pattern) and all(want in (-1, n) for n, want in zip(shape, pattern, strict=True))

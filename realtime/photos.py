@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from realtime.errors import IdentityError
-from realtime.suggest import near_files
+from realtime.suggest import file_trouble
 from realtime.types import U8
 
 MAX_PIXELS = 50_000_000
@@ -43,7 +43,8 @@ def read_photo(path: str | Path) -> U8:
         IdentityError: missing, empty, no picture, damaged, or more than ``MAX_PIXELS``.
     """
     path = Path(path)
-    _check_file(path)
+    if trouble := file_trouble(path):
+        raise IdentityError(*trouble)
     try:
         with warnings.catch_warnings():
             # Pillow warns about large pictures and odd metadata; the size is judged below and the rest is harmless.
@@ -59,22 +60,6 @@ def read_photo(path: str | Path) -> U8:
     except _BROKEN as error:
         hint = "open it in a picture viewer; if that fails too, copy or export it again"
         raise IdentityError(f"{path} is damaged: {error}", hint) from error
-
-
-def _check_file(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise IdentityError(f"{path} is a folder", "give one picture file in it")
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise IdentityError(f"{path} is empty", "copy or export the picture again")
-    except FileNotFoundError:
-        hint = f"{near_files(path)}check the path"
-        raise IdentityError(f"there is no picture {path}", hint) from None
-    except PermissionError:
-        raise IdentityError(f"{path} may not be read", "give yourself read permission on the file") from None
-    except (OSError, ValueError) as error:  # a broken disk, a name that no file system takes
-        raise IdentityError(f"{path} cannot be read: {error}", "check the path") from error
 
 
 def _too_large(path: Path, megapixels: str) -> IdentityError:

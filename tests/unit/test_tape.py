@@ -1,0 +1,114 @@
+"""The file under a recording: nothing older is lost, a failure freezes, a trial that failed leaves no litter."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.errors import SinkError
+from realtime.sinks.tape import Tape, check_place
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_older_file_comes_back_unless_the_new_one_is_kept(tmp_path: Path, keep: bool) -> None:
+    path = tmp_path / "out.mp4"
+    path.write_bytes(b"old")
+    tape = Tape(path, overwrite=True)
+    tape.write(b"new")
+    if keep:
+        tape.keep()
+    tape.close()
+    tape.close()
+    assert path.read_bytes() == (b"new" if keep else b"old")
+    assert [found.name for found in tmp_path.iterdir()] == ["out.mp4"]
+
+
+def test_while_on_trial_the_older_file_lies_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    path.write_bytes(b"old")
+    (tmp_path / "out.before-1.mp4").write_bytes(b"older still")
+    tape = Tape(path, overwrite=True)
+    tape.write(b"new")
+    assert (tmp_path / "out.before-2.mp4").read_bytes() == b"old"
+    tape.close()
+    assert (tmp_path / "out.before-1.mp4").read_bytes() == b"older still"
+
+
+def test_a_trial_that_was_never_kept_leaves_no_file(tmp_path: Path) -> None:
+    Tape(tmp_path / "out.mp4", overwrite=False).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appeared_in_the_meantime_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    path.write_bytes(b"somebody else's")
+    with pytest.raises(FileExistsError):
+        Tape(path, overwrite=False)
+    assert path.read_bytes() == b"somebody else's"
+
+
+class FullDisk:
+    """A file on a disk that took ``room`` more bytes."""
+
+    closed = False
+
+    def __init__(self, path: Path, room: int) -> None:
+        self._file = path.open("r+b", buffering=0)
+        self._room = room
+
+    def write(self, data: memoryview) -> int:
+        if self._room == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = self._file.write(data[: self._room])
+        self._room -= taken
+        return taken
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@given(st.lists(st.binary(min_size=1, max_size=50), min_size=1, max_size=20), st.integers(0, 500))
+def test_what_fitted_on_the_disk_stays_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], room: int
+) -> None:
+    path = tmp_path_factory.mktemp("tape") / "out.mp4"
+    tape = Tape(path, overwrite=False)
+    tape.keep()
+    tape._file.close()
+    tape._file = FullDisk(path, room)  # type: ignore[assignment]  # the part of a file that a tape uses
+    for piece in pieces:
+        assert tape.write(piece) == len(piece)
+    whole = b"".join(pieces)
+    assert (tape.error is not None) == (len(whole) > room)
+    if tape.error:
+        tape.seek(0)
+        tape.write(b"a new head")
+    tape.close()
+    assert path.read_bytes() == whole[:room]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("missing/out.mp4", "there is no folder"), ("folder.mp4", "it is a folder"), ("taken.mp4", "it exists")],
+)
+def test_a_place_that_cannot_be_used_is_told_before_recording(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder.mp4").mkdir()
+    (tmp_path / "taken.mp4").write_bytes(b"old")
+    with pytest.raises(SinkError, match=words) as caught:
+        check_place(tmp_path / name, overwrite=False)
+    assert caught.value.hint
+    assert (tmp_path / "taken.mp4").read_bytes() == b"old"
+
+
+def test_a_folder_that_takes_no_files_is_told(tmp_path: Path) -> None:
+    if not Path("/proc/self").exists():
+        pytest.skip("no folder here that is closed to every user")
+    with pytest.raises(SinkError, match="nothing can be written in /proc"):
+        check_place(Path("/proc/out.mp4"), overwrite=False)

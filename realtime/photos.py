@@ -17,8 +17,9 @@ from realtime.types import U8
 MAX_PIXELS = 50_000_000
 """A larger photo is refused before it is decoded: a PNG of 20 KB can unpack to gigabytes."""
 
-FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "MPO", "PNG", "PPM", "TIFF", "WEBP")
-"""What is opened. Pillow also knows formats that start other programs (EPS) or are no photos; those stay shut."""
+FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""What is opened where Pillow was built with it. It also knows formats that start other programs (EPS) or are no
+photos; those stay shut."""
 
 BACKDROP = (128, 128, 128)
 """Shown through transparent pixels: the grey that shifts the brightness of a cut-out face the least."""
@@ -49,7 +50,8 @@ def read_photo(path: str | Path) -> U8:
         with warnings.catch_warnings():
             # Pillow warns about large pictures and odd metadata; the size is judged below and the rest is harmless.
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS) as image:
+            Image.init()
+            with Image.open(path, formats=[known for known in FORMATS if known in Image.OPEN]) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise _too_large(path, f"{image.width}x{image.height}, {image.width * image.height / 1e6:.0f}")
                 return _decode(image)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from engines.contract import TensorSpec
 from engines.errors import ModelError
@@ -18,6 +18,28 @@ FOLDER = Path(__file__).resolve().parent.parent / "configs" / "models"
 
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid")
+
+
+def _only_known_keys(table: object) -> object:
+    """Refuse a key that no tensor has: ``TensorSpec`` belongs to the contract, which knows nothing of cards."""
+    if isinstance(table, dict) and (unknown := set(table) - {f.name for f in fields(TensorSpec)}):
+        raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
+    return table
+
+
+def _whole_picture(spec: TensorSpec) -> TensorSpec:
+    """Refuse a picture that is not described completely."""
+    if spec.colour == "none":
+        return spec
+    if len(spec.mean) != 3 or len(spec.scale) != 3:
+        raise ValueError("mean and scale of a picture need 3 numbers each")
+    channels = {"NHWC": 3, "NCHW": 1}.get(spec.layout)
+    if channels is None or len(spec.shape) != 4 or spec.shape[channels] != 3:
+        raise ValueError("the shape of a picture is [1, H, W, 3] for NHWC and [1, 3, H, W] for NCHW")
+    return spec
+
+
+_Tensor = Annotated[TensorSpec, BeforeValidator(_only_known_keys), AfterValidator(_whole_picture)]
 
 
 @with_config(_STRICT)
@@ -57,14 +79,14 @@ class ModelCard:
     """
 
     name: str
-    file: str
+    file: Annotated[str, Field(pattern=r"^[\w.-]+$")]
     size_bytes: int
-    sha256: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     family: str
-    runtimes: tuple[str, ...]
+    runtimes: Annotated[tuple[str, ...], Field(min_length=1)]
     licence: Licence
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
+    inputs: tuple[_Tensor, ...]
+    outputs: tuple[_Tensor, ...]
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -90,7 +112,10 @@ def load_card(name: str, folder: Path = FOLDER) -> ModelCard:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not a TOML file: {error}", "correct the line named above") from error
-    return _validate(ModelCard, table, str(path))
+    card = _validate(ModelCard, table, str(path))
+    if card.name != name:
+        raise ModelError(f"{path}: name: the card calls itself {card.name!r}", f"write name = {name!r}")
+    return card
 
 
 def decode_as(card: ModelCard, kind: type[T]) -> T:
@@ -115,4 +140,6 @@ def _validate(kind: type[T], table: dict[str, Any], where: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "(top)"
-        raise ModelError(f"{where}: {key}: {first['msg']}", "correct this key of the card") from error
+        raise ModelError(
+            f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}", "correct this key of the card"
+        ) from error

@@ -18,7 +18,7 @@ def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:
     """Refuse a file whose tensors are not those of its card.
 
     Args:
-        card: the card; an axis that it fixes may be free in the file.
+        card: the card; an axis may be free in it or in the file.
         inputs: that the runtime reports.
         outputs: that the runtime reports.
 
@@ -57,6 +57,6 @@ def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
             )
 
 
-def _fits(shape: tuple[int, ...], pattern: tuple[int, ...]) -> bool:
-    """Say whether a shape has the axes of a pattern, in which -1 takes any size."""
-    return len(shape) == len(pattern) and all(want in (-1, n) for n, want in zip(shape, pattern, strict=True))
+def _fits(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Say whether two shapes can be the same; -1 in either takes any size."""
+    return len(shape) == len(other) and all(n == m or -1 in (n, m) for n, m in zip(shape, other, strict=True))

@@ -76,12 +76,12 @@ class OnnxRuntimeEngine:
         self._session: ort.InferenceSession | None = _open(
             card, path, threads, provider, dict(options or {}), allow_cpu
         )
-        really = self._session.get_providers()[0]
-        if really != provider and not allow_cpu:
-            raise EngineError(f"ONNX Runtime runs {card.name} on {really}, not on {provider}", "check the driver")
+        really = self._session.get_providers()
+        if really[0] != provider:
+            raise EngineError(f"ONNX Runtime runs {card.name} on {really[0]}, not on {provider}", "check its driver")
         check_file(card, _found(self._session.get_inputs()), _found(self._session.get_outputs()))
-        plural = "s" if threads > 1 else ""
-        self._runtime = f"onnxrt {ort.__version__}, {really}" + (f", {threads} thread{plural}" if really == CPU else "")
+        on_cpu = f", {threads} thread{'s' if threads > 1 else ''}" if CPU in really else ""
+        self._runtime = f"onnxrt {ort.__version__}, {' then '.join(really)}{on_cpu}"
         self._results: tuple[NDArray[Any], ...] = ()
         if all(n > 0 for spec in card.outputs for n in spec.shape):
             self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)

@@ -149,7 +149,7 @@ def decode(regressors: F32, logits: F32, centres: F32, rule: SsdDecode) -> list[
     good = np.flatnonzero(logits > np.log(rule.min_score / (1 - rule.min_score)))
     if good.size == 0:
         return []
-    scores = 1 / (1 + np.exp(-logits[good].astype(np.float64)))
+    scores = (1 + np.tanh(logits[good].astype(np.float64) / 2)) / 2  # the sigmoid, in a form that cannot overflow
     values = regressors[good].reshape(good.size, -1, 2).astype(np.float64)
     middle, half = values[:, 0] + centres[good], values[:, 1] / 2
     points = values[:, 2:] + centres[good, None]

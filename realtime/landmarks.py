@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,8 +126,8 @@ class MeshNet:
         """
         self._device.crop(pixels, geometry.between_centres(frame_from_crop), self._input, self._tensor)
         values, logit = self._engine.run(self._tensor)
-        presence = 1 / (1 + np.exp(-float(logit.ravel()[0])))
-        return decode(values.ravel(), frame_from_crop), float(presence)
+        presence = (1 + math.tanh(float(logit.ravel()[0]) / 2)) / 2  # the sigmoid, in a form that cannot overflow
+        return decode(values.ravel(), frame_from_crop), presence
 
     def close(self) -> None:
         """Free the network. Safe to call twice."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+from av.container import OutputContainer
 
 from realtime.types import U8, Size
 
@@ -49,23 +50,38 @@ def make_clip(
         assert isinstance(stream, av.VideoStream)
         if frames:
             stream.width, stream.height = frames[0].width, frames[0].height
-        stream.pix_fmt = "yuv444p" if codec == "libx264" else "yuvj422p"  # odd sizes, and colours that stay put
+        stream.pix_fmt = "yuv444p" if codec == "libx264" else "rgb24"  # odd sizes, and colours that stay put
         if codec == "libx264":
             stream.options = {"preset": "ultrafast", "tune": "zerolatency", "qp": "10"}
         if rotation:
             stream.set_display_rotation(rotation)
-        sound = out.add_stream("aac", rate=8000) if audio_s else None
-        for index, (frame, stamp_ms) in enumerate(zip(frames, stamps_ms or [None] * len(frames), strict=True)):
-            if stamp_ms is not None:
-                frame.time_base, frame.pts = Fraction(1, 1000), stamp_ms
-            else:
-                frame.time_base, frame.pts = Fraction(1, fps), index
+        sound = _sound(out) if audio_s else None
+        tick = Fraction(1, fps) if stamps_ms is None else Fraction(1, 1000)
+        stream.codec_context.time_base = tick
+        for frame, stamp in zip(frames, range(len(frames)) if stamps_ms is None else stamps_ms, strict=True):
+            frame.time_base, frame.pts = tick, stamp
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))
         if sound is not None:
-            assert isinstance(sound, av.AudioStream)
-            silence = av.AudioFrame.from_ndarray(np.zeros((1, int(8000 * audio_s)), np.float32), "fltp", "mono")
-            silence.sample_rate, silence.pts = 8000, 0
-            out.mux(sound.encode(silence))
-            out.mux(sound.encode(None))
+            _silence(out, sound, audio_s)
     return path
+
+
+def make_song(path: Path, seconds: float = 0.5) -> Path:
+    """Write a file with sound and no picture."""
+    with av.open(str(path), "w") as out:
+        _silence(out, _sound(out), seconds)
+    return path
+
+
+def _sound(out: OutputContainer) -> av.AudioStream:
+    stream = out.add_stream("aac", rate=8000)
+    assert isinstance(stream, av.AudioStream)
+    return stream
+
+
+def _silence(out: OutputContainer, stream: av.AudioStream, seconds: float) -> None:
+    silence = av.AudioFrame.from_ndarray(np.zeros((1, int(8000 * seconds)), np.float32), "fltp", "mono")
+    silence.sample_rate, silence.pts = 8000, 0
+    out.mux(stream.encode(silence))
+    out.mux(stream.encode(None))

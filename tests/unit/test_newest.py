@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +16,7 @@ DECODE_S = 0.002
 class Network:
     """A sender with scripted arrivals and a reader that fetches in order, as a socket's buffer serves them."""
 
-    def __init__(self, arrivals_s: list[float], stamps_s: list[float | None]) -> None:
+    def __init__(self, arrivals_s: list[float], stamps_s: Sequence[float | None]) -> None:
         self.arrivals_s = arrivals_s
         self.stamps_s = stamps_s
         self.now_s = 0.0
@@ -106,7 +108,7 @@ def test_whatever_the_network_and_the_reader_do_nobody_falls_behind(
     jitter: list[float], pauses: list[float], stamped: bool
 ) -> None:
     sent = [number * INTERVAL_S for number in range(60)]
-    arrivals = []
+    arrivals: list[float] = []
     for sent_s, late_s in zip(sent, jitter, strict=True):
         arrivals.append(max(sent_s + late_s, arrivals[-1] if arrivals else 0))
     network = Network(arrivals, [*sent] if stamped else [None] * 60)

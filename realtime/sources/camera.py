@@ -80,7 +80,7 @@ class CameraSource:
         """
         opened = _open(target, wish)
         name = str(opened.camera)
-        self._handle = Handle(name, opened.capture, cv2.VideoCapture.release)
+        self._handle = Handle(name, opened.capture, lambda capture: capture.release())
         self._seq = -1
         fps = opened.capture.get(cv2.CAP_PROP_FPS)
         self._info = SourceInfo(

@@ -27,8 +27,8 @@ _TEXT_FORMAT = "tty"  # FFmpeg would play a text file as a terminal screen
 class Reel:
     """One file, decoded from front to end, and again when it loops. Used by one thread.
 
-    Damaged parts are skipped and noted in ``damage``; the pictures around them are kept (with ``read_ahead`` all but the
-    nearest).
+    Damaged parts are skipped and noted in ``damage``; the pictures around them are kept, with ``read_ahead`` all but
+    the nearest.
     """
 
     def __init__(self, path: Path, *, loop: bool, read_ahead: bool) -> None:

@@ -46,7 +46,7 @@ class Bump(NamedTuple):
     height: float = 1.0
 
 
-YAW_DEG: Final = (Wave(1, 8.5, 0.0), Wave(2, 3.5, 0.12), Wave(5, 0.8, 0.4))
+YAW_DEG: Final = (Wave(1, 9.5, 0.0), Wave(2, 3.5, 0.12), Wave(5, 0.8, 0.4))
 PITCH_DEG: Final = (Wave(1, 2.6, 0.55), Wave(3, 2.0, 0.1), Wave(7, 0.7, 0.0))
 ROLL_DEG: Final = (Wave(1, 1.6, 0.2), Wave(2, 1.2, 0.7))
 SWAY_PX: Final = (Wave(1, 5.0, 0.05), Wave(2, 1.5, 0.5))

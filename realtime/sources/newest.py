@@ -53,8 +53,8 @@ class Newest:
             ``False`` when a newer picture is there already.
         """
         waited = waited_s > self._wait_s
-        if stamp_s is None:
-            return waited
+        if stamp_s is None or (self._base_s is None and not waited):
+            return waited  # before the first wait, what piled up while the stream was opened looks like the normal cost
         cost_s = now_s - stamp_s
         if self._base_s is None or cost_s < self._base_s:
             self._base_s = cost_s

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import av
 import av.container
 import av.error
+from av.codec.context import Flags
 from av.video.stream import VideoStream
 
 from realtime.errors import ConfigError, SourceError
@@ -43,7 +44,6 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 _COMMON_OPTIONS = {
     # No "nobuffer": it throws away what was read to find out the format, and with it the first whole picture.
-    "flags": "low_delay",
     "analyzeduration": "1000000",  # microseconds; the default of 5 s delays the start by as much
 }
 _COUNTED_STAMPS = frozenset({"mpjpeg", "mjpeg", "h264", "hevc", "m4v"})
@@ -78,7 +78,7 @@ class UrlSource:
             raise ConfigError(f"{without_password(target)!r} is no stream address", f"known are {known}")
         self._name = without_password(target)
         container, self._stream = _connect(target, scheme, self._name)
-        self._handle = Handle(self._name, container, av.container.Container.close)
+        self._handle = Handle(self._name, container, lambda opened: opened.close())
         self._packets = container.demux(self._stream)
         self._size = wish.size
         fps = float(self._stream.average_rate or self._stream.guessed_rate or 0)
@@ -179,6 +179,7 @@ def _connect(target: str, scheme: str, name: str) -> tuple[av.container.InputCon
     recorded = scheme in _RECORDED_OVER and container.duration is not None
     if stream is not None and not recorded:
         stream.codec_context.thread_type = "SLICE"  # threads by picture would hold back as many pictures
+        stream.codec_context.flags |= Flags.low_delay
         return container, stream
     container.close()
     if recorded:

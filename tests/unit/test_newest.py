@@ -16,10 +16,10 @@ DECODE_S = 0.002
 class Network:
     """A sender with scripted arrivals and a reader that fetches in order, as a socket's buffer serves them."""
 
-    def __init__(self, arrivals_s: list[float], stamps_s: Sequence[float | None]) -> None:
+    def __init__(self, arrivals_s: list[float], stamps_s: Sequence[float | None], now_s: float = 0.0) -> None:
         self.arrivals_s = arrivals_s
         self.stamps_s = stamps_s
-        self.now_s = 0.0
+        self.now_s = now_s
         self.taken = 0
         self.policy = Newest(INTERVAL_S)
 
@@ -68,6 +68,11 @@ def test_a_reader_four_times_too_slow_stays_at_the_newest() -> None:
         assert max(arrived - 1 - number for number, arrived in got) <= 2
 
 
+def test_what_piled_up_before_the_first_read_is_skipped() -> None:
+    got = Network(steady(300), stamps(300), now_s=1.0).run(4 * INTERVAL_S)
+    assert max(arrived - 1 - number for number, arrived in got) <= 2
+
+
 def test_the_later_pictures_of_a_burst_are_new_too() -> None:
     # Three at a time, as a busy radio channel delivers them.
     arrivals = [INTERVAL_S * (number // 3 * 3 + 2) + 0.02 for number in range(300)]
@@ -103,15 +108,16 @@ def test_a_restarted_sender_clock_is_followed_at_once() -> None:
     jitter=st.lists(st.floats(0, 0.2), min_size=60, max_size=60),
     pauses=st.lists(st.floats(0, 0.3), min_size=5, max_size=5),
     stamped=st.booleans(),
+    start_s=st.floats(0, 1),
 )
 def test_whatever_the_network_and_the_reader_do_nobody_falls_behind(
-    jitter: list[float], pauses: list[float], stamped: bool
+    jitter: list[float], pauses: list[float], stamped: bool, start_s: float
 ) -> None:
     sent = [number * INTERVAL_S for number in range(60)]
     arrivals: list[float] = []
     for sent_s, late_s in zip(sent, jitter, strict=True):
         arrivals.append(max(sent_s + late_s, arrivals[-1] if arrivals else 0))
-    network = Network(arrivals, [*sent] if stamped else [None] * 60)
+    network = Network(arrivals, [*sent] if stamped else [None] * 60, start_s)
     turn = 0
     while (got := network.read()) is not None:
         number, arrived = got

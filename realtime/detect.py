@@ -31,9 +31,9 @@ SMALLEST_FACE = 0.08
 """Height of the smallest face (brows to chin) that a complete search finds, over the height of the frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Detection:
-    """A face as the detector sees it, in frame pixels.
+    """A face as the detector sees it, in frame pixels; compared by identity, because arrays have no single truth.
 
     Attributes:
         box_xyxy: (4,) float32, left, top, right, bottom: a square from the brows to the chin.

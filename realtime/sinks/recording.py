@@ -39,6 +39,9 @@ _MUXER_OPTIONS = {
     "matroska": {"cluster_time_limit": "250", "flush_packets": "1"},  # milliseconds
 }
 
+_BUFFER_BYTES = 1 << 20
+"""Room for a fragment of 30 Mbit/s, so that it reaches the kernel in one write and a kill cannot tear it."""
+
 _ENCODER_OPTIONS = {"preset": "veryfast", "crf": "20", "bf": "0"}
 """Constant quality. Measured on two cores at 1280x720, a noisy webcam clip: veryfast 9.9 ms a picture and 1.5 Mbit/s,
 superfast 10 to 12 ms and 11 Mbit/s, both above 42 dB. Without B-frames a picture needs none that come later, so the
@@ -79,7 +82,7 @@ class Recording:
         self._tape: Tape | None = None
         self._muxer: OutputContainer | None = None
         self._stream: VideoStream
-        self._header_bytes = 0
+        self._header_bytes = 0  # on disk once the first packet was muxed; 0 before
         self._colour = VideoReformatter()
         self._first_s = 0.0
         self._last_pts = -1
@@ -141,12 +144,12 @@ class Recording:
         except OSError as error:
             raise SinkError(f"cannot record to {self._path}: {error.strerror}", "choose another place") from error
         kind = _FORMATS[self._suffix]
-        self._muxer = av.open(self._tape, "w", format=kind, container_options=_MUXER_OPTIONS[kind])
+        self._muxer = av.open(
+            self._tape, "w", format=kind, container_options=_MUXER_OPTIONS[kind], buffer_size=_BUFFER_BYTES
+        )
         self._stream = _add_video(self._muxer, self._size, self._fps, self._rate)
         if self._sound:
             self._sound.attach(self._muxer)
-        self._muxer.start_encoding()
-        self._header_bytes = self._tape.size()
         self._first_s = frame.t_capture_s
 
     def _encodable(self, frame: Frame) -> VideoFrame:
@@ -164,26 +167,36 @@ class Recording:
         return picture
 
     def _mux(self, picture: VideoFrame | None) -> None:
-        """Encode (``None``: empty the encoder) and write, with the sound that belongs to it."""
+        """Encode (``None``: empty the encoder) and write, with the sound that belongs to it.
+
+        Nothing reaches the muxer before the first encoded picture: FFmpeg's crashes when it ends without one.
+        """
         assert self._muxer is not None
-        self._muxer.mux(self._stream.encode(picture))
-        if not self._sound or picture is None or not self._rate:
-            return
+        assert self._tape is not None
+        packets = self._stream.encode(picture)
+        self._muxer.mux(packets)
+        if packets and not self._header_bytes:
+            self._header_bytes = self._tape.mark()
+        if self._header_bytes and self._sound:
+            self._mux_sound(self._sound, (self._last_pts + 1) / (self._rate or 1 / _CLOCK))
+
+    def _mux_sound(self, sound: Soundtrack, end_s: Fraction) -> None:
+        """Write the sound up to the end of the newest picture. Damaged sound is no reason to lose pictures."""
+        assert self._muxer is not None
         try:
-            for packet in self._sound.until((self._last_pts + 1) / self._rate):
+            for packet in sound.until(end_s):
                 self._muxer.mux(packet)
         except av.FFmpegError as error:
             _LOG.warning("the sound of the input is damaged (%s): recording goes on without it", error)
-            self._sound.close()
+            sound.close()
             self._sound = None
 
     def _check(self) -> None:
         """Look at the disk's answer, and give up an older file once pictures are safe."""
-        if self._tape is None:
-            return
+        assert self._tape is not None
         if self._tape.error:
             raise self._stopped(self._tape.error.strerror or "write failed") from self._tape.error
-        if self._tape.size() > self._header_bytes:
+        if self._tape.mark() > self._header_bytes > 0:
             self._tape.keep()
 
     def _stopped(self, why: str) -> SinkError:

@@ -20,6 +20,9 @@ COPIED: dict[str, frozenset[str]] = {
 }
 """Codecs that players expect in each container. FFmpeg can put more into an MP4 (Opus, PCM) than most players take."""
 
+_AAC_RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)
+"""Samples per second that AAC knows (ISO/IEC 14496-3, table 1.18)."""
+
 
 class Soundtrack:
     """Reads the first audio stream of a file and hands its packets over in step with the pictures.
@@ -51,7 +54,7 @@ class Soundtrack:
             self._origin_s = (video[0].start_time or 0) * Fraction(video[0].time_base or 0)
         self._packets: Iterator[tuple[Fraction, Packet[AudioStream]]] | None = None
         self._held: tuple[Fraction, Packet[AudioStream]] | None = None
-        codec = self._stream.codec_context.name
+        codec = self._stream.codec_context.codec.canonical_name
         self._copies = codec in COPIED[suffix]
         self.fact = f"sound: copied ({codec})" if self._copies else f"sound: converted from {codec} to AAC"
 
@@ -60,7 +63,9 @@ class Soundtrack:
         if self._copies:
             self._packets = self._copied(muxer.add_stream_from_template(self._stream))
         else:
-            self._packets = self._converted(muxer.add_stream("aac", rate=self._stream.rate, layout=self._stream.layout))
+            layout = "mono" if self._stream.channels == 1 else "stereo"
+            rate = self._stream.rate if self._stream.rate in _AAC_RATES else 48000
+            self._packets = self._converted(muxer.add_stream("aac", rate=rate, layout=layout))
 
     def until(self, end_s: Fraction) -> Iterator[Packet[AudioStream]]:
         """Packets that begin before ``end_s`` (seconds after the first picture) and were not handed over yet.
@@ -97,7 +102,7 @@ class Soundtrack:
                 yield start_s, packet
 
     def _converted(self, output: AudioStream) -> Iterator[tuple[Fraction, Packet[AudioStream]]]:
-        """Decoded and encoded again at the same rate and layout."""
+        """Decoded and encoded again."""
         encoder = output.codec_context
         for frame in self._resampled(encoder):
             for packet in encoder.encode(frame):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -46,7 +47,8 @@ class Tape:
     """A file for a muxer. Writes go to the kernel at once, so that a killed process loses nothing it had muxed.
 
     The first failure freezes it: from then on writes are taken and thrown away. So a muxer that goes on to rewrite
-    the head of the file, as its own end demands, cannot damage what is on disk; the owner looks at ``error``.
+    the head of the file, as its own end demands, cannot damage what is on disk; the owner looks at ``error``. At
+    ``close`` a failed file is cut back to its last whole piece (``mark``).
     Until ``keep`` is called the file is on trial: an older file of its name waits beside it and comes back at
     ``close``.
 
@@ -65,6 +67,7 @@ class Tape:
         self.kept = False
         self._path = path
         self._frozen = False
+        self._whole_bytes = 0
         self._older = _free_name(path) if overwrite and path.exists() else None
         if self._older:
             path.replace(self._older)
@@ -94,9 +97,14 @@ class Tape:
         """Current position in bytes."""
         return self._file.tell()
 
-    def size(self) -> int:
-        """Bytes in the file now."""
-        return os.fstat(self._file.fileno()).st_size
+    def mark(self) -> int:
+        """Say that the file ends with a whole piece now.
+
+        Returns:
+            Bytes in the file.
+        """
+        self._whole_bytes = os.fstat(self._file.fileno()).st_size
+        return self._whole_bytes
 
     def freeze(self) -> None:
         """Throw away every write from here on."""
@@ -113,6 +121,9 @@ class Tape:
         """Close the file; if it was never kept, remove it and put the older one back. Safe to call twice."""
         if self._file.closed:
             return
+        if self.error:
+            with contextlib.suppress(OSError):  # a disk that is gone cannot be tidied up
+                self._file.truncate(self._whole_bytes)
         self._file.close()
         if self._older:
             self._older.replace(self._path)

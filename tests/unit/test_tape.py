@@ -70,12 +70,18 @@ class FullDisk:
     def seek(self, offset: int, whence: int = 0) -> int:
         return self._file.seek(offset, whence)
 
+    def truncate(self, size: int) -> int:
+        return self._file.truncate(size)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
     def close(self) -> None:
         self._file.close()
 
 
 @given(st.lists(st.binary(min_size=1, max_size=50), min_size=1, max_size=20), st.integers(0, 500))
-def test_what_fitted_on_the_disk_stays_as_it_is(
+def test_on_a_full_disk_the_file_is_cut_to_its_last_whole_piece(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], room: int
 ) -> None:
     path = tmp_path_factory.mktemp("tape") / "out.mp4"
@@ -83,15 +89,18 @@ def test_what_fitted_on_the_disk_stays_as_it_is(
     tape.keep()
     tape._file.close()
     tape._file = FullDisk(path, room)  # type: ignore[assignment]  # the part of a file that a tape uses
+    whole = b""
     for piece in pieces:
         assert tape.write(piece) == len(piece)
-    whole = b"".join(pieces)
-    assert (tape.error is not None) == (len(whole) > room)
+        if not tape.error:
+            whole += piece
+            assert tape.mark() == len(whole)
+    assert (tape.error is not None) == (len(b"".join(pieces)) > room)
     if tape.error:
         tape.seek(0)
         tape.write(b"a new head")
     tape.close()
-    assert path.read_bytes() == whole[:room]
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ DEVICES: dict[str, Entry] = {
 RUNTIMES: dict[str, Entry] = {
     "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
     "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime"),
+    "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install doppelcam[openvino]"),
 }
 
 Kind = Literal["device", "runtime"]

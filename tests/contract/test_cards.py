@@ -11,11 +11,12 @@ from engines import store
 from engines.card import FOLDER, ModelCard, decode_as, load_card
 from engines.cpu import CpuDevice
 from engines.errors import ModelError
-from engines.registry import RUNTIMES, open_engine
+from engines.registry import RUNTIMES, open_engine, probe
 from realtime.detect import SsdDecode
 from realtime.landmarks import MeshDecode
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+SERVED = [(name, runtime) for name in NAMES for runtime in load_card(name).runtimes]
 FAMILIES = {"ssd": SsdDecode, "mesh": MeshDecode}
 
 # What a pixel of blue 10, green 60, red 200 becomes in the first picture input of each card, worked out by hand in the
@@ -57,16 +58,31 @@ def test_the_file_has_the_size_and_hash_of_the_card(name: str) -> None:
     file_of(load_card(name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_runtime_that_can_serve_it_runs_the_tensors_of_the_card(name: str) -> None:
+@pytest.mark.parametrize(("name", "runtime"), SERVED)
+def test_every_runtime_that_can_serve_it_runs_the_tensors_of_the_card(name: str, runtime: str) -> None:
     card = load_card(name)
     file_of(card)
-    for runtime in card.runtimes:
-        engine = open_engine(card, runtime)
-        outputs = engine.run(*(np.zeros(spec.shape, spec.dtype) for spec in card.inputs))
-        assert [(out.shape, out.dtype.name) for out in outputs] == [(spec.shape, spec.dtype) for spec in card.outputs]
-        assert all(np.isfinite(out).all() for out in outputs)
-        engine.close()
+    if not (found := probe("runtime", runtime)).ok:
+        pytest.skip(found.reason)
+    engine = open_engine(card, runtime)
+    assert engine.runtime.startswith(f"{runtime} ")
+    assert (engine.inputs, engine.outputs) == (card.inputs, card.outputs)
+    outputs = engine.run(*(np.zeros(spec.shape, spec.dtype) for spec in card.inputs))
+    assert [(out.shape, out.dtype.name) for out in outputs] == [(spec.shape, spec.dtype) for spec in card.outputs]
+    assert all(np.isfinite(out).all() for out in outputs)
+    engine.close()
+
+
+@pytest.mark.parametrize(("name", "runtime"), SERVED)
+def test_every_runtime_computes_what_the_first_one_computes(name: str, runtime: str) -> None:
+    card = load_card(name)
+    file_of(card)
+    if not (found := probe("runtime", runtime)).ok:
+        pytest.skip(found.reason)
+    rng = np.random.default_rng(0)
+    tensors = [rng.random(spec.shape, np.float32).astype(spec.dtype) for spec in card.inputs]
+    for one, other in zip(open_engine(card).run(*tensors), open_engine(card, runtime).run(*tensors), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", NAMES)

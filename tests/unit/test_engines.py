@@ -160,3 +160,23 @@ def test_onnx_runtime_refuses_a_file_that_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "x.onnx").write_bytes(b"no model")
     with pytest.raises(EngineError, match="ONNX Runtime cannot load"):
         OnnxRuntimeEngine(MESH, tmp_path / "x.onnx")
+
+
+@pytest.mark.data
+def test_openvino_and_onnx_runtime_agree_on_a_real_model(scrfd: tuple[ModelCard, Path]) -> None:
+    pytest.importorskip("openvino", reason="the optional runtime openvino is not installed")
+    from engines.openvino import OpenVinoEngine
+
+    card, path = scrfd
+    x = np.random.default_rng(2).uniform(-1, 1, card.inputs[0].shape).astype(np.float32)
+    for a, b in zip(OnnxRuntimeEngine(card, path).run(x), OpenVinoEngine(card, path).run(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_openvino_refuses_a_file_that_is_no_model(tmp_path: Path) -> None:
+    pytest.importorskip("openvino", reason="the optional runtime openvino is not installed")
+    from engines.openvino import OpenVinoEngine
+
+    (tmp_path / "x.tflite").write_bytes(b"no model")
+    with pytest.raises(EngineError, match="OpenVINO cannot load"):
+        OpenVinoEngine(MESH, tmp_path / "x.tflite")

@@ -36,6 +36,7 @@ class LiteRtEngine:
     """One TFLite model in a LiteRT interpreter with the XNNPACK kernels.
 
     Outputs are copied into buffers of this engine: LiteRT refuses to run while anyone holds a view of its own memory.
+    It releases Python's interpreter lock while it computes, so other threads go on meanwhile.
     """
 
     def __init__(self, card: ModelCard, path: Path, threads: int = 1) -> None:

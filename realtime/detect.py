@@ -1,10 +1,5 @@
 """Finds faces in a picture with an SSD network on square views of it; knows no tracks and no meshes.
 
-Why views: the network sees 128x128 pixels and finds a face once it fills 15 % of the view. A view of the whole
-picture misses a person who stands back, so a search also looks at smaller, overlapping squares. A complete search of a
-16:9 picture takes 15 runs of the network; a call does three of them, so its cost is bounded, and ``calls_per_search``
-calls make a complete search. The first call finds whoever is near, the later ones whoever stands back.
-
 Why this network: the full-range one (192x192, three times the time of a run) finds faces of the same size in its
 input, 19 pixels, but misses those above half of its view; three runs of the short-range one see more for the same time.
 """
@@ -14,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from pydantic import ConfigDict, with_config
 
 from engines.card import ModelCard, decode_as
 from engines.contract import Device, Engine
+from engines.errors import ModelError
 from realtime import geometry
+from realtime.search import View, around, plan
 from realtime.types import F32, F64, U8, Size
 
 VIEWS_PER_CALL = 3
 """Runs of the network in one call: three of about 1.1 ms stay under the 4 ms that a call may take."""
-
-SMALLEST_FACE = 0.08
-"""Height of the smallest face (brows to chin) that a complete search finds, over the height of the frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +32,8 @@ class Detection:
     Attributes:
         box_xyxy: (4,) float32, left, top, right, bottom: a square from the brows to the chin.
         score: 0..1.
-        points: (6, 2) float32: left eye, right eye, nose tip, middle of the mouth, left and right ear, as seen in the
-            picture.
+        points: (k, 2) float32, the card's key points: first the left and the right eye, as seen in the picture. The
+            embedded network adds nose tip, middle of the mouth, left and right ear.
     """
 
     box_xyxy: F32
@@ -83,14 +77,6 @@ class Detector(Protocol):
         """Free the network. Safe to call twice."""
 
 
-class View(NamedTuple):
-    """A square part of the frame, in frame pixels; it may reach outside the frame, where there is black."""
-
-    x: float
-    y: float
-    side: float
-
-
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True)
 class SsdDecode:
@@ -99,7 +85,7 @@ class SsdDecode:
     Attributes:
         strides: input pixels between the cells of each grid of anchors.
         anchors_per_cell: of each grid.
-        key_points: names, in order.
+        key_points: names, in order; the first two are the eyes, which level the crop of the mesh network.
         min_score: below it a candidate is no face, 0..1.
         overlap_iou: candidates that overlap this much are one face, 0..1.
         smallest_face: height of a box over the side of the view from which on faces are found reliably.
@@ -183,48 +169,6 @@ def prominence(box_xyxy: F32, size: Size) -> float:
     return (bottom - top) * (1 - float(d) / 2)
 
 
-def plan(size: Size, smallest_face: float) -> tuple[View, ...]:
-    """Lay out a complete search for faces from ``SMALLEST_FACE`` of the frame's height upwards.
-
-    Args:
-        size: of the frame.
-        smallest_face: see :class:`SsdDecode`.
-
-    Returns:
-        The views in the order to look at them: the whole frame, the largest squares inside it, then squares in which
-        the smallest face is just large enough, those near the middle of the upper third first, where heads are.
-    """
-    short, long = float(min(size)), float(max(size))
-    whole = View((size.w - long) / 2, (size.h - long) / 2, long)
-    side = min(short, size.h * SMALLEST_FACE / smallest_face)
-    fine = _tiles(size, side, side * smallest_face * 1.4)
-    fine.sort(key=lambda v: np.hypot((v.x + v.side / 2) / size.w - 1 / 2, (v.y + v.side / 2) / size.h - 1 / 3))
-    return (whole, *_tiles(size, short, short * 0.2), *fine)
-
-
-def around(box_xyxy: F32) -> View:
-    """Return the view in which a face that is still near this box is best found.
-
-    Args:
-        box_xyxy: (4,) in frame pixels.
-
-    Returns:
-        A view of four times the box's height: a quarter of it is what the network finds best, and the face may have
-        moved by more than its own size.
-    """
-    left, top, right, bottom = (float(v) for v in box_xyxy)
-    side = 4 * (bottom - top)
-    return View((left + right - side) / 2, (top + bottom - side) / 2, side)
-
-
-def _tiles(size: Size, side: float, overlap: float) -> list[View]:
-    """Cover a frame evenly with squares that overlap by at least ``overlap`` pixels."""
-    columns, rows = (1 + ceil(max(0.0, length - side) / (side - overlap)) for length in size)
-    xs = np.linspace(0, size.w - side, columns)
-    ys = np.linspace(0, size.h - side, rows)
-    return [View(float(x), float(y), side) for y in ys for x in xs]
-
-
 class SsdDetector:
     """The ``Detector`` on an SSD network of a card."""
 
@@ -237,7 +181,7 @@ class SsdDetector:
             device: that cuts the views out.
 
         Raises:
-            ModelError: the card's ``[decode]`` is not one of an SSD network.
+            ModelError: the card's ``[decode]`` is not one of an SSD network, or does not fit its tensors.
         """
         self._rule = decode_as(card, SsdDecode)
         self._engine, self._device = engine, device
@@ -245,6 +189,7 @@ class SsdDetector:
         self._side = self._input.shape[1] if self._input.layout == "NHWC" else self._input.shape[2]
         self._tensor = np.zeros(self._input.shape, np.float32)
         self._anchors = anchors(self._side, self._rule.strides, self._rule.anchors_per_cell)
+        self._check(card)
         self._plan: tuple[View, ...] = ()
         self._size = Size(0, 0)
         self._next = 0
@@ -271,6 +216,21 @@ class SsdDetector:
     def close(self) -> None:
         """See :class:`Detector`."""
         self._engine.close()
+
+    def _check(self, card: ModelCard) -> None:
+        """Raise ``ModelError`` where the card's numbers contradict each other: decoding would read nonsense."""
+        said = (1, len(self._anchors), 4 + 2 * len(self._rule.key_points))
+        if card.outputs[0].shape != said:
+            raise ModelError(
+                f"model card {card.name!r}: its strides, anchors and key points make boxes of shape {said}, "
+                f"its first output has {card.outputs[0].shape}",
+                "correct [decode] of the card",
+            )
+        if self._rule.key_points[:2] != ("left_eye", "right_eye"):
+            raise ModelError(
+                f"model card {card.name!r}: its key points begin with {', '.join(self._rule.key_points[:2])}",
+                "only networks whose key points begin with left_eye, right_eye can be used",
+            )
 
     def _look(self, pixels: U8, views: Sequence[View]) -> list[Detection]:
         """Look at some views; one face for each that was seen, the most prominent first."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,10 @@ from numpy.typing import NDArray
 
 from engines.card import decode_as, load_card
 from engines.contract import TensorSpec
-from realtime.detect import (
-    SMALLEST_FACE,
-    VIEWS_PER_CALL,
-    SsdDecode,
-    SsdDetector,
-    View,
-    anchors,
-    around,
-    decode,
-    plan,
-    prominence,
-)
+from engines.cpu import CpuDevice
+from engines.errors import ModelError
+from realtime.detect import VIEWS_PER_CALL, SsdDecode, SsdDetector, anchors, decode, prominence
+from realtime.search import SMALLEST_FACE, View, around, plan
 from realtime.types import F32, Size
 
 CARD = load_card("face_detection_short_range")
@@ -120,12 +113,11 @@ def test_the_first_views_are_the_whole_frame_and_the_largest_squares() -> None:
     assert views[:3] == (View(0, -280, 1280), View(0, 0, 720), View(560, 0, 720))
 
 
-class RecordingDevice:
+class RecordingDevice(CpuDevice):
     """Notes which part of the picture each crop showed."""
 
-    name = "recorder"
-
     def __init__(self) -> None:
+        super().__init__()
         self.views: list[View] = []
 
     def crop(
@@ -203,3 +195,19 @@ def test_closing_frees_the_network(device: RecordingDevice) -> None:
     engine = OneFaceEngine()
     SsdDetector(CARD, engine, device).close()
     assert engine.closed
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("strides", [8, 32], r"make boxes of shape \(1, 608, 16\), its first output has \(1, 896, 16\)"),
+        ("key_points", ["left_eye", "right_eye"], r"make boxes of shape \(1, 896, 8\)"),
+        ("key_points", ["nose", "left_eye", "right_eye", "a", "b", "c"], "begin with nose, left_eye"),
+        ("key_point", [], "key_point: Unexpected keyword argument"),
+    ],
+)
+def test_a_card_whose_numbers_contradict_each_other_is_refused(
+    device: RecordingDevice, key: str, value: list[Any], said: str
+) -> None:
+    with pytest.raises(ModelError, match=said):
+        SsdDetector(replace(CARD, decode={**CARD.decode, key: value}), OneFaceEngine(), device)

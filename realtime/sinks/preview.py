@@ -62,20 +62,18 @@ class Preview:
 
         Raises:
             SinkClosed: the person closed the window or pressed q or Escape.
-            SinkError: the display went away.
+            SinkError: the picture cannot be drawn.
         """
-        pixels = frame.pixels
-        if not self._open:
+        if not self._open or not self._visible():
             raise SinkClosed
+        pixels = frame.pixels
         if self._mirrored is not None:
             pixels = cv2.flip(pixels, 1, dst=self._mirrored)
         try:
-            if not self._visible():
-                raise SinkClosed
             cv2.imshow(self._title, pixels)
             key = cv2.pollKey() & 0xFF
         except cv2.error as error:
-            raise SinkError(f"the preview window failed: {error}", "start again") from error
+            raise SinkError(f"the preview window cannot show the picture: {error}", "start again") from error
         if key in _CLOSE_KEYS or not self._visible():
             raise SinkClosed
 
@@ -89,7 +87,10 @@ class Preview:
             cv2.pollKey()  # the window goes away only when its events are served
 
     def _visible(self) -> bool:
-        return cv2.getWindowProperty(self._title, cv2.WND_PROP_VISIBLE) >= 1
+        try:
+            return bool(cv2.getWindowProperty(self._title, cv2.WND_PROP_VISIBLE) >= 1)
+        except cv2.error:  # Qt's part of OpenCV is gone once the last window was closed
+            return False
 
 
 def require_display() -> None:

@@ -46,9 +46,9 @@ def check_place(path: Path, *, overwrite: bool) -> int:
 class Tape:
     """A file for a muxer. Writes go to the kernel at once, so that a killed process loses nothing it had muxed.
 
-    The first failure freezes it: from then on writes are taken and thrown away. So a muxer that goes on to rewrite
-    the head of the file, as its own end demands, cannot damage what is on disk; the owner looks at ``error``. At
-    ``close`` a failed file is cut back to its last whole piece (``mark``).
+    The first failure freezes it: from then on writes are taken and thrown away, and the owner looks at ``error``. At
+    ``close`` a failed file goes back to what it was at the last ``mark``, its rewritten head included: some muxers
+    rewrite the head first and then run out of space for the index that it points to.
     Until ``keep`` is called the file is on trial: an older file of its name waits beside it and comes back at
     ``close``.
 
@@ -68,11 +68,12 @@ class Tape:
         self._path = path
         self._frozen = False
         self._whole_bytes = 0
+        self._undo: list[tuple[int, bytes]] = []
         self._older = _free_name(path) if overwrite and path.exists() else None
         if self._older:
             path.replace(self._older)
         try:
-            self._file = path.open("xb", buffering=0)
+            self._file = path.open("x+b", buffering=0)
         except OSError:
             if self._older:
                 self._older.replace(path)
@@ -81,12 +82,14 @@ class Tape:
     def write(self, data: bytes) -> int:
         """Take all of ``data``; a failure shows in ``error`` only."""
         rest = memoryview(data)
-        while rest and not self._frozen:
-            try:
+        try:
+            if rest and not self._frozen:
+                self._remember(len(rest))
+            while rest and not self._frozen:
                 rest = rest[self._file.write(rest) :]
-            except OSError as error:
-                self.error = error
-                self._frozen = True
+        except OSError as error:
+            self.error = error
+            self._frozen = True
         return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -104,6 +107,7 @@ class Tape:
             Bytes in the file.
         """
         self._whole_bytes = os.fstat(self._file.fileno()).st_size
+        self._undo.clear()
         return self._whole_bytes
 
     def freeze(self) -> None:
@@ -123,12 +127,26 @@ class Tape:
             return
         if self.error:
             with contextlib.suppress(OSError):  # a disk that is gone cannot be tidied up
-                self._file.truncate(self._whole_bytes)
+                self._roll_back()
         self._file.close()
         if self._older:
             self._older.replace(self._path)
         elif not self.kept:
             self._path.unlink(missing_ok=True)
+
+    def _remember(self, count: int) -> None:
+        """Keep the marked bytes that the next write will replace."""
+        position = self._file.tell()
+        replaced = min(count, self._whole_bytes - position)
+        if replaced > 0:
+            self._undo.append((position, self._file.read(replaced)))
+            self._file.seek(position)
+
+    def _roll_back(self) -> None:
+        self._file.truncate(self._whole_bytes)
+        for position, replaced in reversed(self._undo):
+            self._file.seek(position)
+            self._file.write(replaced)
 
 
 def _free_name(path: Path) -> Path:

@@ -96,8 +96,10 @@ def test_colour_is_converted_as_it_is_tagged(tmp_path: Path, size: Size, tag: in
     pixels = np.zeros((size.h, size.w, 3), np.uint8)
     pixels[..., 2] = 255
     record(path, [Frame(0, 0.0, pixels)], size=size)
-    picture = next(pictures(path))
-    assert (picture.colorspace, picture.color_primaries, picture.color_trc, picture.color_range) == (tag, tag, tag, 1)
+    with av.open(str(path)) as found:
+        tags = found.streams.video[0].codec_context
+        picture = next(found.decode(video=0))
+        assert (tags.colorspace, tags.color_primaries, tags.color_trc, tags.color_range) == (tag, tag, tag, 1)
     planes = [np.frombuffer(bytes(plane), np.uint8).mean() for plane in picture.planes]
     assert planes == pytest.approx(red, abs=3)
 

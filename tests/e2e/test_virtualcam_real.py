@@ -45,7 +45,9 @@ def smooth(size: Size) -> U8:
 
 
 def frame(size: Size = SIZE, seq: int = 0) -> Frame:
-    return Frame(seq, 0.0, smooth(size))
+    pixels = smooth(size)
+    pixels.setflags(write=False)  # a card that is shown again and again is read-only
+    return Frame(seq, 0.0, pixels)
 
 
 def test_pictures_arrive_with_the_right_pixels_each_once(device: FakeVideoDevice) -> None:

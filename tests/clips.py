@@ -40,7 +40,6 @@ def make_clip(
     fps: int = 30,
     stamps_ms: Iterable[int] | None = None,
     codec: str = "libx264",
-    rotation: int = 0,
     audio_s: float = 0.0,
 ) -> Path:
     """Write a clip; ``stamps_ms`` gives each picture its time, ``audio_s`` adds so many seconds of silence."""
@@ -53,8 +52,6 @@ def make_clip(
         stream.pix_fmt = "yuv444p" if codec == "libx264" else "rgb24"  # odd sizes, and colours that stay put
         if codec == "libx264":
             stream.options = {"preset": "ultrafast", "tune": "zerolatency", "qp": "10"}
-        if rotation:
-            stream.set_display_rotation(rotation)
         sound = _sound(out) if audio_s else None
         tick = Fraction(1, fps) if stamps_ms is None else Fraction(1, 1000)
         stream.codec_context.time_base = tick

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -80,7 +81,9 @@ class Camera(BaseHTTPRequestHandler):
         del format, args
 
     def do_GET(self) -> None:
-        {"/live": self.live, "/drop": self.drop, "/mute": self.mute, "/page": self.page}.get(self.path, self.missing)()
+        paths = {"/live": self.live, "/drop": self.drop, "/mute": self.mute, "/page": self.page}
+        with contextlib.suppress(OSError):  # the reader went away
+            paths.get(self.path, self.missing)()
 
     def live(self) -> None:
         self._head()
@@ -88,10 +91,7 @@ class Camera(BaseHTTPRequestHandler):
         assert isinstance(site, Site)
         sender = Sender(self._picture)
         site.senders.append(sender)
-        try:
-            sender._run()
-        except OSError:  # the reader went away
-            return
+        sender._run()
 
     def drop(self) -> None:
         self._head()

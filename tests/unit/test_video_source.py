@@ -179,6 +179,19 @@ def test_a_loop_goes_on_without_end_and_time_goes_on_with_it(tmp_path: Path) -> 
         assert frames[-1].seq >= 22
 
 
+def test_a_loop_of_one_picture_keeps_its_pace(tmp_path: Path) -> None:
+    clip = make_clip(tmp_path / "a.mkv", [numbered(7)], fps=50)
+    start_s = time.perf_counter()
+    frames = read_all(VideoSource(str(clip), SourceWish(loop=True)), limit=5)
+    assert numbers(frames) == [7] * 5
+    assert all(frame.t_capture_s - start_s >= frame.seq / 50 for frame in frames)
+
+
+def test_sound_that_outlasts_the_pictures_is_no_damage(tmp_path: Path) -> None:
+    clip = make_clip(tmp_path / "a.mkv", map(numbered, range(20)), audio_s=3.0)
+    assert numbers(read_all(VideoSource(str(clip), FAST))) == list(range(20))
+
+
 def test_a_clip_that_was_cut_off_gives_what_is_there_and_then_one_error(tmp_path: Path) -> None:
     whole = make_clip(tmp_path / "a.mkv", map(numbered, range(90))).read_bytes()
     path = tmp_path / "cut.mkv"

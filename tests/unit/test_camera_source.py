@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import cv2
@@ -15,119 +13,17 @@ import numpy as np
 import pytest
 
 from realtime.errors import SourceError
-from realtime.sources import SourceInfo, SourceSpec, SourceWish, auto, camera, cameras, open_source
+from realtime.sources import SourceInfo, SourceSpec, SourceWish, auto, camera, open_source
 from realtime.sources.camera import PROBE_FRAMES, CameraSource
-from realtime.sources.cameras import CameraInfo, access_trouble, find_camera, holders, lasting_target, list_cameras
 from realtime.types import U8, Size
-from tests.fakes import picture
+from tests.scripted_camera import BRIGHT, Device, FakeCapture, plug_in
 
-BRIGHT = 90
-
-
-@dataclass
-class Device:
-    """A camera as a driver plays it.
-
-    ``show(fourcc, n)`` gives picture n of a format: a grey value, an array, or ``None`` for a failed grab.
-    """
-
-    index: int = 0
-    name: str = "Acme Cam"
-    backend: int = cv2.CAP_V4L2
-    opens: bool = True
-    formats: tuple[str, ...] = ("YUYV", "MJPG")
-    sizes: tuple[Size, ...] = (Size(640, 480), Size(1280, 720))
-    rates: tuple[float, ...] = (30.0,)
-    show: Callable[[str, int], int | U8 | None] = lambda _fourcc, _number: BRIGHT
-
-    @property
-    def path(self) -> str:
-        return f"/dev/video{self.index}"
-
-
-@dataclass
-class FakeCapture:
-    """``cv2.VideoCapture`` with its habits: ``set`` says yes to everything, an unplugged camera stays opened."""
-
-    device: Device
-    asked: list[int] = field(default_factory=list)
-    released: int = 0
-    grabbed: int = 0
-
-    def __post_init__(self) -> None:
-        self.fourcc = self.device.formats[0]
-        self.size = self.device.sizes[0]
-        self.fps = self.device.rates[0]
-        self.last: int | U8 | None = None
-
-    def isOpened(self) -> bool:
-        return self.device.opens
-
-    def set(self, prop: int, value: float) -> bool:
-        self.asked.append(prop)
-        code = int(value).to_bytes(4, "little").decode("latin1")
-        if prop == cv2.CAP_PROP_FOURCC and code in self.device.formats:
-            self.fourcc = code
-        if prop == cv2.CAP_PROP_FRAME_WIDTH:
-            self.size = next((size for size in self.device.sizes if size.w == value), self.size)
-        if prop == cv2.CAP_PROP_FPS and value in self.device.rates:
-            self.fps = value
-        return True
-
-    def get(self, prop: int) -> float:
-        return {
-            cv2.CAP_PROP_FOURCC: float(int.from_bytes(self.fourcc.encode(), "little")),
-            cv2.CAP_PROP_FPS: self.fps,
-        }[prop]
-
-    def getBackendName(self) -> str:
-        return "V4L2"
-
-    def grab(self) -> bool:
-        assert not self.released, "a released camera must not be touched"
-        self.last = self.device.show(self.fourcc, self.grabbed)
-        self.grabbed += 1
-        return self.last is not None
-
-    def retrieve(self) -> tuple[bool, U8 | None]:
-        if isinstance(self.last, int):
-            return self.last >= 0, picture(self.last, self.size) if self.last >= 0 else None
-        return True, self.last
-
-    def release(self) -> None:
-        self.released += 1
+Plug = Callable[..., list[FakeCapture]]
 
 
 @pytest.fixture
-def plugged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[FakeCapture]]:
-    """Plug scripted devices in; gives the list that every opened capture is added to."""
-
-    def plug(*devices: Device) -> list[FakeCapture]:
-        opened: list[FakeCapture] = []
-
-        def enumerate_cameras(backend: int) -> list[SimpleNamespace]:
-            return [SimpleNamespace(index=d.index, name=d.name, path=d.path) for d in devices if d.backend == backend]
-
-        def capture(index: int, backend: int, params: list[int] | None = None) -> FakeCapture:
-            found = FakeCapture(next(d for d in devices if (d.index, d.backend) == (index, backend)))
-            for prop, value in zip(*[iter(params or [])] * 2, strict=True):
-                found.set(prop, value)
-            opened.append(found)
-            return found
-
-        ways = tuple(dict.fromkeys(device.backend for device in devices)) or (cv2.CAP_V4L2,)
-        for module in (camera, cameras):
-            monkeypatch.setattr(module, "backends", lambda: ways)
-        monkeypatch.setattr(cameras, "supported_backends", ways)
-        monkeypatch.setattr(cameras, "enumerate_cameras", enumerate_cameras)
-        monkeypatch.setattr(camera, "access_trouble", lambda _node: None)
-        monkeypatch.setattr(cv2, "VideoCapture", capture)
-        return opened
-
-    return plug
-
-
-Plug = Callable[..., list[FakeCapture]]
+def plugged(monkeypatch: pytest.MonkeyPatch) -> Plug:
+    return partial(plug_in, monkeypatch)
 
 
 def test_a_camera_that_takes_every_wish(plugged: Plug) -> None:
@@ -286,44 +182,6 @@ def test_closing_from_another_thread_leaves_the_release_to_the_reader(plugged: P
     assert [error.fatal for error in errors] == [False]
 
 
-def test_names_numbers_and_what_is_near(plugged: Plug) -> None:
-    plugged(Device(), Device(2, "Logitech C920"), Device(4, "Logitech BRIO"))
-    found = list_cameras()
-    assert [entry.index for entry in found] == [0, 2, 4]
-    for target, index in (("", 0), ("2", 2), ("c920", 2), ("logitech brio", 4), ("/dev/video4", 4)):
-        assert find_camera(target, found).index == index
-    with pytest.raises(SourceError, match="2 cameras are called 'logitech'") as caught:
-        find_camera("logitech", found)
-    assert "2: Logitech C920" in caught.value.hint
-    assert "4: Logitech BRIO" in caught.value.hint
-    with pytest.raises(SourceError, match="not there") as caught:
-        find_camera("Acme Camm", found)
-    assert "did you mean Acme Cam?" in caught.value.hint
-    assert not caught.value.fatal
-    with pytest.raises(SourceError, match="no camera was found"):
-        find_camera("", [])
-
-
-def test_a_whole_name_wins_over_parts_of_longer_names(plugged: Plug) -> None:
-    plugged(Device(0, "Cam"), Device(1, "Cam Pro"))
-    assert find_camera("cam", list_cameras()).index == 0
-
-
-def test_a_camera_is_found_again_by_what_stays_when_it_is_unplugged(tmp_path: Path, plugged: Plug) -> None:
-    plugged(Device(0, "Twin"), Device(1, "Twin"), Device(2, "Single"))
-    twin, other, single = list_cameras()
-    everyone = [twin, other, single]
-    assert lasting_target(single, everyone, tmp_path) == "Single"
-    assert lasting_target(twin, everyone, tmp_path) == "/dev/video0"
-    link = tmp_path / "usb-Twin_SN1234-video-index0"
-    link.symlink_to("/dev/video0")
-    if sys.platform == "linux":
-        assert lasting_target(twin, everyone, tmp_path) == str(link)
-    source = CameraSource("2", SourceWish())
-    assert source.info.reopen == SourceSpec("camera", "Single")
-    source.close()
-
-
 def test_windows_opens_by_the_way_it_listed_with_all_wishes_at_once(
     plugged: Plug, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,31 +200,6 @@ def test_windows_opens_by_the_way_it_listed_with_all_wishes_at_once(
     assert cv2.CAP_PROP_FOURCC in opened[0].asked
     assert source.read().pixels.max() == BRIGHT
     source.close()
-
-
-def test_a_node_that_may_not_be_opened_names_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = access_trouble(tmp_path / "video9")
-    assert missing is not None
-    assert not missing.fatal
-    (tmp_path / "video0").write_bytes(b"")
-    plain = access_trouble(tmp_path / "video0")
-    assert plain is not None
-    assert "not a video device" in plain.message
-    assert access_trouble(Path(os.devnull)) is None
-    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    denied = access_trouble(Path(os.devnull))
-    assert denied is not None
-    assert denied.fatal
-    assert "usermod -aG" in denied.hint
-
-
-def test_who_holds_a_node_is_read_from_proc(tmp_path: Path) -> None:
-    for number, name, target in (("4711", "zoom", "/dev/video0"), ("50", "cat", "/dev/null")):
-        (tmp_path / number / "fd").mkdir(parents=True)
-        (tmp_path / number / "comm").write_text(name + "\n")
-        (tmp_path / number / "fd" / "3").symlink_to(target)
-    (tmp_path / "77").mkdir()  # ended while we looked
-    assert holders(Path("/dev/video0"), tmp_path) == ["zoom (4711)"]
 
 
 def test_auto_takes_the_first_camera_that_works_and_sticks_to_it(plugged: Plug) -> None:
@@ -391,7 +224,3 @@ def test_auto_without_a_camera_shows_the_demo_and_says_why(plugged: Plug, monkey
     assert "only black" in notice
     assert rest == ["built in"]
     assert source.info.reopen == SourceSpec("demo")
-
-
-def test_a_machine_without_cameras_lists_none() -> None:
-    assert all(isinstance(entry, CameraInfo) for entry in list_cameras())

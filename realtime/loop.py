@@ -1,0 +1,251 @@
+"""The threads of one run: who reads, who works, who writes, and how it ends; knows no device, face or setting.
+
+Live, the newest picture goes from edge to edge and late ones are dropped and counted::
+
+    capture-N --Mailbox--> process --Mailbox--> emit-K   (one for each sink, at the sink's own pace)
+
+In lockstep (the source waits for its reader, and so does the sink) the same threads are joined by short hand-offs that
+hold the writer back, so that decoding, computing and encoding overlap and not one picture is lost. A live sink beside
+them (a window on a conversion) shows the newest picture and holds nobody back.
+
+The calling thread looks after the others and serves the sinks that belong to it (windows).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from realtime.budget import Budget
+from realtime.capture import STALL_S, Capture, OpenSource
+from realtime.crew import Crew
+from realtime.emitter import Emitter, MakeCard
+from realtime.mailbox import drain
+from realtime.meter import Meter
+from realtime.sinks import Sink, SinkInfo
+from realtime.sources import SourceInfo
+from realtime.types import Frame, Quality
+
+TICK_S = 0.05
+"""How often the calling thread looks around while it has nothing else to do."""
+STOP_S = 0.7
+"""Longest wait for threads that may be blocked in a device or a long step; then they are left behind as daemons."""
+FINISH_S = 60.0
+"""Longest wait for a recording to be finished: what was recorded is never lost to haste."""
+UNKNOWN_FPS = 30.0
+"""Rate of a live source that names none, until it was measured."""
+
+OpenSink = Callable[[SourceInfo], Sink]
+Process = Callable[[Frame, Quality, float], Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What runs, as functions: the loop makes nothing of it itself.
+
+    Attributes:
+        open_source: called in a capture thread; see ``capture.OpenSource``.
+        open_sinks: one for each sink, called in the calling thread with what the source delivers; called again in the
+            sink's own thread when the sink has to be opened again.
+        process: the pipeline: (frame, quality, now_s) -> frame to be shown. Called by one thread.
+        meter: gets the figures of the run.
+        budget: chooses the quality while the source is live.
+        make_card: draws the card that is shown before the first picture and while the source is lost.
+        on_event: told in words what a person should know. From several threads.
+        on_ready: told what was opened, once, before the first picture.
+    """
+
+    open_source: OpenSource
+    open_sinks: Sequence[OpenSink]
+    process: Process
+    meter: Meter
+    budget: Budget
+    make_card: MakeCard
+    on_event: Callable[[str], None] = lambda _: None
+    on_ready: Callable[[SourceInfo, tuple[SinkInfo, ...]], None] = lambda _source, _sinks: None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run ends by itself, and when a source counts as frozen.
+
+    Attributes:
+        duration_s: seconds from the first picture's readiness on; 0 for no limit.
+        frames: pictures that are worked on; 0 for no limit.
+        stall_s: silence of a live source that means frozen.
+    """
+
+    duration_s: float = 0.0
+    frames: int = 0
+    stall_s: float = STALL_S
+
+
+def run(
+    show: Show, stop: threading.Event, limits: Limits | None = None, clock: Callable[[], float] = time.perf_counter
+) -> None:
+    """Run until the source ends, a limit is reached, ``stop`` is set or the person closes a sink.
+
+    Returns in less than a second after ``stop`` was set, also when a device blocks; only the finishing of a recording
+    is waited for. Every thread started here has ended by then, except one that a device still blocks.
+
+    Args:
+        show: what runs.
+        stop: set to end the run, from any thread or signal handler; it is set when this returns.
+        limits: when the run ends by itself.
+        clock: seconds; that of ``Frame.t_capture_s``.
+
+    Raises:
+        LiveError: the first error that the run could not go on after. Whatever was recorded is finished before.
+        BaseException: a bug or ``KeyboardInterrupt``, from whichever thread it came.
+    """
+    crew = Crew(stop)
+    production = _Production(show, crew, stop, limits or Limits(), clock)
+    crew.guard(production.play)
+    stop.set()
+    crew.guard(production.finish)
+    if crew.error is not None:
+        raise crew.error
+
+
+class _Production:
+    """One run from the first thread to the last. ``play`` and ``finish`` are called by one thread, once each."""
+
+    def __init__(
+        self, show: Show, crew: Crew, stop: threading.Event, limits: Limits, clock: Callable[[], float]
+    ) -> None:
+        self._show = show
+        self._crew = crew
+        self._stop = stop
+        self._limits = limits
+        self._clock = clock
+        self._capture = Capture(
+            show.open_source, crew.start, show.meter, on_event=show.on_event, stall_s=limits.stall_s, clock=clock
+        )
+        self._emitters: list[Emitter] = []  # in the order of opening
+        self._threads: dict[Emitter, threading.Thread] = {}  # those that do not belong to the calling thread
+        self._worker: threading.Thread | None = None
+        self._given_up: set[Emitter] = set()
+        self._carded = ""  # why the source is lost, as the cards say it
+
+    def play(self) -> None:
+        """Open everything, start the threads and look after them until the end."""
+        info = self._wait_for_source()
+        if info is None:
+            return
+        self._open_sinks(info)
+        self._show.on_ready(info, tuple(emitter.info for emitter in self._emitters))
+        for number, emitter in enumerate(self._emitters):
+            emitter.show_card("Starting", (info.name,))
+            if not emitter.info.main_thread:
+                self._threads[emitter] = self._crew.start(f"emit-{number}", emitter.run)
+        self._worker = self._crew.start("process", partial(self._work, info))
+        end_s = self._clock() + self._limits.duration_s if self._limits.duration_s else math.inf
+        while not self._stop.is_set() and self._clock() < end_s and self._goes_on():
+            self._capture.tend(self._clock())
+            self._tell_if_lost()
+            self._serve_own_sinks()
+
+    def finish(self) -> None:
+        """End all threads and close what is open, in the reverse order of opening."""
+        deadline_s = time.monotonic() + STOP_S
+        self._capture.close()
+        if self._worker is not None:
+            self._worker.join(STOP_S / 2)
+        for emitter in reversed(self._emitters):
+            emitter.inbox.close()
+            thread = self._threads.get(emitter)
+            if thread is None:
+                self._crew.guard(emitter.close)
+            else:
+                thread.join(max(0.0, deadline_s - time.monotonic()) if emitter.info.live else FINISH_S)
+        left = self._crew.join(max(0.0, deadline_s - time.monotonic()))
+        if left:
+            self._show.on_event(f"left behind, still busy: {', '.join(left)}")
+        if self._emitters and all(emitter.error for emitter in self._emitters):
+            self._crew.fail(next(emitter.error for emitter in self._emitters if emitter.error))
+
+    def _wait_for_source(self) -> SourceInfo | None:
+        while not self._stop.is_set():
+            self._capture.tend(self._clock())
+            if self._capture.info is not None:
+                return self._capture.info
+            self._stop.wait(TICK_S)
+        return None
+
+    def _open_sinks(self, info: SourceInfo) -> None:
+        for open_sink in self._show.open_sinks:
+            sink = open_sink(info)
+            emitter = Emitter(
+                sink,
+                partial(open_sink, info),
+                self._show.meter,
+                lockstep=not info.live and not sink.info.live,
+                make_card=self._show.make_card,
+                on_event=self._show.on_event,
+                clock=self._clock,
+            )
+            self._emitters.append(emitter)
+
+    def _work(self, info: SourceInfo) -> None:
+        """Body of the process thread."""
+        try:
+            quality = self._show.budget.quality
+            for done, frame in enumerate(drain(self._capture.out), start=1):
+                if self._stop.is_set():
+                    break
+                start_s = self._clock()
+                shown = self._show.process(frame, quality, start_s)
+                end_s = self._clock()
+                self._show.meter.processed(end_s, (end_s - start_s) * 1e3)
+                self._hand_out(shown)
+                if info.live:
+                    quality = self._decide(info, quality, end_s, (end_s - start_s) * 1e3)
+                if done == self._limits.frames:
+                    break
+        finally:
+            self._capture.close()
+            for emitter in self._emitters:
+                emitter.inbox.close()
+
+    def _hand_out(self, frame: Frame) -> None:
+        for emitter in self._emitters:
+            if emitter.error is None:
+                self._show.meter.drop(emitter.info.name, emitter.inbox.put(frame))
+
+    def _decide(self, info: SourceInfo, old: Quality, now_s: float, cost_ms: float) -> Quality:
+        fps = self._show.meter.fps_in(now_s) or info.fps or UNKNOWN_FPS
+        new = self._show.budget.update(now_s, cost_ms, 1 / fps)
+        if new is not old:
+            self._show.meter.quality_changed(now_s, old, new, self._show.budget.reason)
+        return new
+
+    def _goes_on(self) -> bool:
+        """Whether any sink still takes pictures. Tells of one that was given up while others go on."""
+        for emitter in self._emitters:
+            if emitter.error and emitter not in self._given_up:
+                self._given_up.add(emitter)
+                if len(self._given_up) < len(self._emitters):
+                    error = emitter.error
+                    self._show.on_event(
+                        f"{emitter.info.name} has failed, the others go on: {error.message}; {error.hint}"
+                    )
+        return not all(emitter.ended for emitter in self._emitters)
+
+    def _tell_if_lost(self) -> None:
+        """Show why there is no picture, where the last one would stand for ever."""
+        lost = self._capture.lost
+        if lost and lost != self._carded:
+            for emitter in self._emitters:
+                emitter.show_card("No picture", (lost, "Trying again"))
+        self._carded = lost
+
+    def _serve_own_sinks(self) -> None:
+        own = [emitter for emitter in self._emitters if emitter.info.main_thread and not emitter.ended]
+        for emitter in own:
+            emitter.step(TICK_S / len(own))
+        if not own:
+            self._stop.wait(TICK_S)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -12,7 +14,7 @@ import numpy as np
 
 from realtime.errors import SinkError
 from realtime.sinks import SinkClosed, SinkInfo, SinkMissingError, SinkWish
-from realtime.types import Frame
+from realtime.types import Frame, Size
 
 _REFRESH_HZ = 30.0
 """Steady cadence when the source names none: a window must be served, or the desktop calls it frozen."""
@@ -30,18 +32,11 @@ class Preview:
 
     def __init__(self, target: str, wish: SinkWish) -> None:
         del target  # there is one desktop
-        require_display()
         self._title = wish.title
         self._mirrored = np.empty((wish.size.h, wish.size.w, 3), np.uint8) if wish.mirror else None
         self._open = False
-        try:
-            cv2.namedWindow(self._title, cv2.WINDOW_NORMAL | cv2.WINDOW_KEEPRATIO | cv2.WINDOW_GUI_NORMAL)
-            cv2.resizeWindow(self._title, wish.size.w, wish.size.h)
-        except cv2.error as error:
-            raise SinkMissingError(
-                "this OpenCV cannot open windows",
-                "run: pip uninstall opencv-python-headless, then pip install --force-reinstall opencv-python",
-            ) from error
+        with _display():
+            _open_window(self._title, wish.size)
         self._open = True
         self._info = SinkInfo(
             name=f"preview window '{self._title}'" + (" (mirrored)" if wish.mirror else ""),
@@ -93,16 +88,30 @@ class Preview:
             return False
 
 
-def require_display() -> None:
-    """Make sure that a window can be opened, because Qt ends the process when it cannot.
+def _open_window(title: str, size: Size) -> None:
+    try:
+        cv2.namedWindow(title, cv2.WINDOW_NORMAL | cv2.WINDOW_KEEPRATIO | cv2.WINDOW_GUI_NORMAL)
+        cv2.resizeWindow(title, size.w, size.h)
+    except cv2.error as error:
+        raise SinkMissingError(
+            "this OpenCV cannot open windows",
+            "run: pip uninstall opencv-python-headless, then pip install --force-reinstall opencv-python",
+        ) from error
+
+
+@contextmanager
+def _display() -> Iterator[None]:
+    """A display that surely takes a window, because Qt ends the process when it does not.
 
     On Linux OpenCV's Qt speaks X11 only (a Wayland desktop offers it through XWayland), so the X server is asked the
-    way Qt will ask it, cookie included.
+    way Qt will ask it, cookie included. The connection is held until Qt has its own: a bare X server starts afresh
+    when its last client leaves, and turns away whoever comes meanwhile.
 
     Raises:
         SinkMissingError: there is no display, or it does not let this program in.
     """
     if not sys.platform.startswith("linux"):
+        yield
         return
     name = os.environ.get("DISPLAY", "")
     if not name:
@@ -111,27 +120,20 @@ def require_display() -> None:
             f"there is no display for a preview window ({where})",
             "run it from a desktop session, or take another output: --output out.mp4",
         )
-    if not _connects():
-        raise SinkMissingError(
-            f"the display {name} does not let this program in",
-            "run it as the user of that desktop (not with sudo), or correct DISPLAY",
-        )
+    xcb = _window_libraries()
+    connection = xcb.xcb_connect(None, None)
+    try:
+        if xcb.xcb_connection_has_error(connection):
+            raise SinkMissingError(
+                f"the display {name} does not let this program in",
+                "run it as the user of that desktop (not with sudo), or correct DISPLAY",
+            )
+        yield
+    finally:
+        xcb.xcb_disconnect(connection)
 
 
-def _connects() -> bool:
-    """Whether the X server named by DISPLAY takes a connection."""
-    library = _load_window_libraries()
-    library.xcb_connect.restype = ctypes.c_void_p
-    library.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
-    library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
-    library.xcb_disconnect.argtypes = [ctypes.c_void_p]
-    connection = library.xcb_connect(None, None)
-    failed = library.xcb_connection_has_error(connection)
-    library.xcb_disconnect(connection)
-    return not failed
-
-
-def _load_window_libraries() -> ctypes.CDLL:
+def _window_libraries() -> ctypes.CDLL:
     """Load what Qt will load for its first window, because it ends the process too when a library is missing.
 
     Returns:
@@ -140,9 +142,14 @@ def _load_window_libraries() -> ctypes.CDLL:
     try:
         for plugin in (Path(cv2.__file__).parent / "qt" / "plugins" / "platforms").glob("libqxcb.so"):
             ctypes.CDLL(str(plugin))
-        return ctypes.CDLL("libxcb.so.1")
+        xcb = ctypes.CDLL("libxcb.so.1")
     except OSError as error:
         raise SinkMissingError(
             f"windows need a library that this system lacks: {error}",
             "on Debian or Ubuntu: sudo apt-get install libxcb1 libsm6 libxext6",
         ) from error
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
+    xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    return xcb

@@ -9,7 +9,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from realtime.types import U8, Size
 
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 Colour = tuple[int, int, int]
 
 _TOP: Colour = (36, 41, 51)
@@ -17,7 +16,7 @@ _BOTTOM: Colour = (13, 15, 20)
 _ACCENT: Colour = (94, 200, 190)
 _TITLE: Colour = (240, 243, 247)
 _TEXT: Colour = (160, 170, 184)
-"""RGB. The text stands at 7:1 against the ground or better (WCAG AAA)."""
+"""RGB. The text stands out from the ground at better than 5:1 (WCAG AA)."""
 
 _MARGIN = 0.09
 """Free space at each side, of the width."""

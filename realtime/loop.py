@@ -57,6 +57,7 @@ class Show:
         make_card: draws the card that is shown before the first picture and while the source is lost.
         on_event: told in words what a person should know. From several threads.
         on_ready: told what was opened, once, before the first picture.
+        on_tick: called by the calling thread every ``TICK_S`` or so while the run goes on; must be quick.
     """
 
     open_source: OpenSource
@@ -67,6 +68,7 @@ class Show:
     make_card: MakeCard
     on_event: Callable[[str], None] = lambda _: None
     on_ready: Callable[[SourceInfo, tuple[SinkInfo, ...]], None] = lambda _source, _sinks: None
+    on_tick: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class Limits:
     """When a run ends by itself, and when a source counts as frozen.
 
     Attributes:
-        duration_s: seconds from the first picture's readiness on; 0 for no limit.
+        duration_s: seconds from the first picture's readiness on; 0 for no limit. In lockstep they are seconds of the
+            film, not of the wait for it.
         frames: pictures that are worked on; 0 for no limit.
         stall_s: silence of a live source that means frozen.
     """
@@ -82,6 +85,11 @@ class Limits:
     duration_s: float = 0.0
     frames: int = 0
     stall_s: float = STALL_S
+
+    def most_frames(self, info: SourceInfo) -> int:
+        """Pictures of this source that are worked on at most; 0 for no limit."""
+        film = 0 if info.live else math.ceil(self.duration_s * (info.fps or UNKNOWN_FPS))
+        return min(self.frames, film) if self.frames and film else self.frames or film
 
 
 def run(
@@ -143,10 +151,11 @@ class _Production:
             if not emitter.info.main_thread:
                 self._threads[emitter] = self._crew.start(f"emit-{number}", emitter.run)
         self._worker = self._crew.start("process", partial(self._work, info))
-        end_s = self._clock() + self._limits.duration_s if self._limits.duration_s else math.inf
+        end_s = self._clock() + self._limits.duration_s if self._limits.duration_s and info.live else math.inf
         while not self._stop.is_set() and self._clock() < end_s and self._goes_on():
             self._capture.tend(self._clock())
             self._tell_if_lost()
+            self._show.on_tick()
             self._serve_own_sinks()
 
     def finish(self) -> None:
@@ -193,7 +202,7 @@ class _Production:
     def _work(self, info: SourceInfo) -> None:
         """Body of the process thread."""
         try:
-            quality = self._show.budget.quality
+            quality, most = self._show.budget.quality, self._limits.most_frames(info)
             for done, frame in enumerate(drain(self._capture.out), start=1):
                 if self._stop.is_set():
                     break
@@ -204,7 +213,7 @@ class _Production:
                 self._hand_out(shown)
                 if info.live:
                     quality = self._decide(info, quality, end_s, (end_s - start_s) * 1e3)
-                if done == self._limits.frames:
+                if done == most:
                     break
         finally:
             self._capture.close()

@@ -32,6 +32,17 @@ def status_line(stats: Stats, faces: int) -> str:
     return " | ".join(parts)
 
 
+def progress_text(stats: Stats, total: int) -> str:
+    """Say how far a conversion is.
+
+    Args:
+        stats: a snapshot.
+        total: pictures until the end, 0 when nobody knows.
+    """
+    of_all = f" of {total} ({stats.frames / total:.0%})" if total else ""
+    return f"{stats.frames}{of_all} pictures, {stats.recent.fps_out:.0f} fps"
+
+
 def closing_line(stats: Stats) -> str:
     """Say how the whole run went, in one line."""
     latency, compute = slowest(stats.latency_ms), stats.steps.get("compute", NONE)

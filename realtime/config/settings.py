@@ -112,7 +112,7 @@ class TrackingSettings(Section):
     """How faces are found and followed."""
 
     detect_every_n: Annotated[int, Field(ge=1, le=300)]
-    min_score: Share
+    min_presence: Share
 
 
 class QualitySettings(Section):

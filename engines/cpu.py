@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines import raster
 from engines.contract import Availability, TensorSpec
 
 
@@ -25,6 +26,7 @@ class CpuDevice:
 
     def __init__(self) -> None:
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
+        self._drawing = (np.empty(0, np.uint8), np.empty(0, np.float32), np.empty(0, np.float32))
         self._tables: dict[TensorSpec, tuple[NDArray[np.float32], ...]] = {}
 
     @property
@@ -64,6 +66,55 @@ class CpuDevice:
         for channel, source in enumerate((2, 1, 0) if spec.colour == "RGB" else (0, 1, 2)):
             cv2.extractChannel(cut, source, dst=planes[channel])
             cv2.LUT(planes[channel], tables[channel], dst=out[0, channel])
+
+    def unwrap(
+        self,
+        picture: NDArray[np.uint8],
+        mesh: NDArray[np.float32],
+        corners: NDArray[np.int32],
+        weights: NDArray[np.float32],
+        out: NDArray[np.float32],
+        seen: NDArray[np.float32],
+    ) -> None:
+        """See :class:`engines.contract.Device`. A picture much finer than the texture is averaged down first."""
+        shrink = min(1.0, 1.3 * out.shape[0] / max(float(np.ptp(mesh[:, 1])), 1.0))
+        xy = np.ascontiguousarray(mesh[:, :2])
+        if shrink < 1:
+            size = max(2, round(picture.shape[1] * shrink)), max(2, round(picture.shape[0] * shrink))
+            factors = np.array([size[0] / picture.shape[1], size[1] / picture.shape[0]], np.float32)
+            picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+            xy = (xy + np.float32(0.5)) * factors - np.float32(0.5)
+        raster.unwrap(picture, xy, corners, weights, out, seen)
+
+    def draw(
+        self,
+        picture: NDArray[np.uint8],
+        mesh: NDArray[np.float32],
+        attributes: NDArray[np.float32],
+        triangles: NDArray[np.int32],
+        texture: NDArray[np.uint8],
+        light: NDArray[np.float32],
+    ) -> None:
+        """See :class:`engines.contract.Device`."""
+        height, width = picture.shape[:2]
+        original, drawn, depth = self._layers(height * width)
+        original = original[: height * width * 3].reshape(height, width, 3)
+        drawn = drawn[: height * width * raster.ATTRIBUTES].reshape(height, width, raster.ATTRIBUTES)
+        depth = depth[: height * width].reshape(height, width)
+        np.copyto(original, picture)
+        raster.rasterise(mesh, attributes, triangles, drawn, depth)
+        raster.paint(picture, original, drawn, depth, texture, light)
+
+    def _layers(self, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]:
+        """Return the scratch of a drawing, allocated anew only when a larger face than ever comes."""
+        if self._drawing[2].size < pixels:
+            room = pixels * 3 // 2
+            self._drawing = (
+                np.empty(room * 3, np.uint8),
+                np.empty(room * raster.ATTRIBUTES, np.float32),
+                np.empty(room, np.float32),
+            )
+        return self._drawing
 
     def _scratch(self, width: int, height: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return two (height, width, 3) buffers, allocated when a size is first seen."""

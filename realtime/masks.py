@@ -1,0 +1,131 @@
+"""Says what part of the swapped face is shown, in texture space; knows opacity, never colour or place.
+
+Two masks, multiplied: a border that is computed once (soft towards the outline, open at the eyes and the mouth, which
+stay the person's own), and what stands in front of the face, found without another network by comparing each frame
+with a running memory of what this person's face looks like.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+
+from realtime import topology
+from realtime.types import F32
+
+BORDER = 0.10
+"""Width of the soft outline, as a share of the texture."""
+EYE_BORDER = 0.022
+"""Width of the soft edge around the person's own eyes."""
+MOUTH_BORDER = 0.07
+"""Width of the soft edge around the person's own inner mouth."""
+
+
+def smoothstep(x: F32, low: float, high: float) -> F32:
+    """Hermite step, float32: 0 at ``low`` and below, 1 at ``high`` and above."""
+    t = np.clip((x - low) / (high - low), 0, 1)
+    return (t * t * (3 - 2 * t)).astype(np.float32)
+
+
+def _distance_to(n: int, *loops: tuple[int, ...]) -> F32:
+    """Distance of each texel from the inside of the loops, as a share of the texture."""
+    outside = (topology.region(n, *loops) < 128).astype(np.uint8)
+    return cv2.distanceTransform(outside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(n)
+
+
+@lru_cache(maxsize=2)
+def border(n: int) -> F32:
+    """Opacity of the swapped face where nothing is in front of it.
+
+    Args:
+        n: texture size.
+
+    Returns:
+        (n, n) float32 0..1, read-only.
+    """
+    fine = 4 * n
+    inside = (topology.region(fine, topology.OVAL) > 127).astype(np.uint8)
+    depth = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(fine)
+    opacity = smoothstep(depth, 0.004, BORDER)
+    opacity *= smoothstep(_distance_to(fine, topology.EYE_LEFT, topology.EYE_RIGHT), 0, EYE_BORDER)
+    opacity *= smoothstep(_distance_to(fine, topology.LIPS_INNER), 0, MOUTH_BORDER)
+    small = cv2.resize(opacity, (n, n), interpolation=cv2.INTER_AREA)
+    small.setflags(write=False)
+    return small
+
+
+MEMORY_S = 1.0
+"""Time constant of the memory where nothing is in front."""
+BLOCKED_MEMORY_S = 6.0
+"""The same where something is: what stays for good becomes part of the face's look."""
+RELEASE_S = 0.12
+"""Time constant with which the mask closes again after something has gone."""
+NOISE = 10.0
+"""Grey levels that any texel may differ by: sensor noise and compression."""
+SHADING = 0.10
+"""Share of its own value that a texel may differ by: shading that moves with the head."""
+SUSPECT, CERTAIN = 1.2, 2.4
+"""Difference over tolerance at which something may be, and surely is, in front."""
+MOST_BLOCKED = 0.5
+"""Share of the face above which the memory, not the scene, is taken to be wrong: it starts anew."""
+
+
+class Appearance:
+    """Running memory of one person's face in texture space, and what differs from it."""
+
+    def __init__(self) -> None:
+        self._mean = self._deviation = self._blocked = np.zeros((0, 0), np.float32)
+        self._age_s = 0.0
+
+    def blocked(self, seen: F32, weight: F32, dt_s: float) -> F32:
+        """Compare a frame with the memory, say what is in front of the face, and remember the rest.
+
+        Args:
+            seen: (n, n, 3) float32 BGR 0..255, the person's face unwrapped.
+            weight: (n, n) float32 0..1, where ``seen`` is meaningful.
+            dt_s: since the last frame.
+
+        Returns:
+            (n, n) float32 0..1, 1 where something is in front. Valid until the next call.
+        """
+        if not self._mean.size:
+            return self._begin(seen)
+        self._age_s += dt_s
+        gain = _exposure(seen, self._mean, weight * (1 - self._blocked))
+        expected = self._mean * gain
+        # Compared with the range of the neighbourhood, so that a mesh that is off by a texel does not count.
+        excess = np.maximum(cv2.erode(expected, _CROSS) - seen, seen - cv2.dilate(expected, _CROSS))
+        difference = np.maximum(excess, 0).max(axis=2)
+        tolerance = self._deviation * 2 + SHADING * expected.max(axis=2)
+        score = cv2.GaussianBlur(difference / tolerance * weight, (0, 0), seen.shape[0] / 40)
+        now = smoothstep(score, SUSPECT, CERTAIN)
+        if float((now * weight).sum()) > MOST_BLOCKED * float(weight.sum()):
+            return self._begin(seen)
+        self._blocked = np.maximum(now, self._blocked * np.float32(np.exp(-dt_s / RELEASE_S)))
+        self._remember(seen / gain, difference, weight, dt_s)
+        return self._blocked
+
+    def _begin(self, seen: F32) -> F32:
+        self._mean = seen.copy()
+        self._deviation = np.full(seen.shape[:2], NOISE, np.float32)
+        self._blocked = np.zeros(seen.shape[:2], np.float32)
+        self._age_s = 0.0
+        return self._blocked
+
+    def _remember(self, seen: F32, difference: F32, weight: F32, dt_s: float) -> None:
+        memory_s = min(MEMORY_S, 0.1 + self._age_s)  # a young memory learns fast
+        rate = (1 - np.exp(-dt_s / memory_s)) * (1 - self._blocked) + (1 - np.exp(-dt_s / BLOCKED_MEMORY_S))
+        rate = np.clip(rate * weight, 0, 1).astype(np.float32)
+        self._mean += rate[..., None] * (seen - self._mean)
+        self._deviation += rate * (np.maximum(difference, NOISE) - self._deviation)
+
+
+_CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+
+
+def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
+    """Factor per channel that takes the memory to the present exposure: the weighted mean ratio, (3,)."""
+    total = (weight[..., None] * expected).sum((0, 1)) + 1
+    return np.clip((weight[..., None] * seen).sum((0, 1)) / total, 0.5, 2).astype(np.float32)

@@ -1,0 +1,100 @@
+"""Moves the features of the person in view to where the source face has them; knows shapes, not pictures.
+
+A texture alone gives another skin on the same skull. Measured by an independent recogniser over four clips,
+moving the features as well took the distance to the source from 0.53 to 0.47. Expressions are kept: what is moved is
+the difference between the source and the person's *usual* shape, so a raised brow is still raised by as much.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from realtime import topology
+from realtime.types import F32, F64
+
+USUAL_S = 2.0
+"""Time constant of the person's usual shape; longer than an expression, shorter than it takes to notice a drift."""
+
+SMOOTHING_ROUNDS = 4
+"""Neighbour averages over the difference of shapes. They take out what opens and closes (lids, lips): the loops' two
+edges get the same shift, so the openings stay the person's own."""
+
+
+def rigid_fit(src: F32, dst: F32) -> tuple[F64, float, F64]:
+    """Fit turn, uniform scale and shift in space with the least squared error (Umeyama 1991).
+
+    Args:
+        src: (n, 3).
+        dst: (n, 3).
+
+    Returns:
+        ``rotation`` (3, 3), ``scale`` and ``shift`` (3,), so that ``dst ~ scale * src @ rotation.T + shift``.
+    """
+    a, b = src.mean(axis=0, dtype=np.float64), dst.mean(axis=0, dtype=np.float64)
+    p, q = src - a, dst - b
+    u, s, vt = np.linalg.svd(q.T @ p)
+    mirrored = np.array([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])
+    rotation = (u * mirrored) @ vt
+    scale = float((s * mirrored).sum() / (p * p).sum())
+    return rotation, scale, b - scale * rotation @ a
+
+
+class Shape:
+    """A face's shape seen from the front at height 1, and the pose that takes it into the picture."""
+
+    __slots__ = ("points", "rotation", "scale")
+
+    def __init__(self, mesh: F32) -> None:
+        """Take a mesh apart into shape and pose.
+
+        Args:
+            mesh: (468, 3) float32 in pixels.
+        """
+        steady = topology.steady_points()
+        self.rotation, self.scale, shift = rigid_fit(topology.face_mesh().canonical[steady], mesh[steady])
+        self.points: F32 = (((mesh - shift) @ self.rotation) / self.scale).astype(np.float32)
+        """(468, 3) float32 in the frame of ``topology.FaceMesh.canonical``."""
+
+    @property
+    def yaw_rad(self) -> float:
+        """Turn of the head about the vertical axis, positive to the right of the picture."""
+        return float(np.arctan2(-self.rotation[2, 0], self.rotation[0, 0]))
+
+    def to_picture(self, offsets: F32) -> F32:
+        """Take offsets from the shape's frame into the picture.
+
+        Args:
+            offsets: (468, 3).
+
+        Returns:
+            (468, 3) float32 in pixels.
+        """
+        return (self.scale * offsets @ self.rotation.T).astype(np.float32)
+
+
+class ShapeTransfer:
+    """The shift of one followed person's features towards one source face."""
+
+    def __init__(self) -> None:
+        self._usual: F32 | None = None
+        self._frames = 0
+
+    def offsets(self, source: Shape, person: Shape, dt_s: float) -> F32:
+        """Learn the person's usual shape and say where the features belong.
+
+        Args:
+            source: of the photo.
+            person: of this frame.
+            dt_s: since the last frame.
+
+        Returns:
+            (468, 3) float32 in the shape's frame, fading to zero at the border of the mesh.
+        """
+        self._frames += 1
+        if self._usual is None:
+            self._usual = person.points.copy()
+        # A turned head is measured less well, so it teaches less.
+        frontal = max(0.0, float(np.cos(person.yaw_rad))) ** 4
+        rate = frontal * max(1 / self._frames, 1 - np.exp(-dt_s / USUAL_S))
+        self._usual += np.float32(rate) * (person.points - self._usual)
+        return topology.smoother(SMOOTHING_ROUNDS) @ (source.points - self._usual)

@@ -411,6 +411,33 @@ def test_the_budget_is_asked_live_and_its_decisions_arrive_and_are_noted() -> No
     assert "too much" in change.why
 
 
+def test_an_interrupt_in_the_calling_thread_closes_everything_and_goes_on_up() -> None:
+    source, sink = FakeSource([Pictures(10_000, every_s=0.005)]), FakeSink()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    show = Show(
+        open_source=lambda _: source,
+        open_sinks=[returns(sink)],
+        process=lambda frame, _quality, _now_s: frame,
+        meter=Meter(),
+        budget=Budget(ladder((), 15)),
+        make_card=lambda size, _title, _lines: picture(CARD_GREY, size),
+        on_tick=interrupt,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run(show, threading.Event())
+    assert source.closed.is_set()
+    assert sink.closed == 1
+
+
+def test_seconds_of_a_film_are_counted_in_its_pictures() -> None:
+    rig = Rig(FakeSource([Pictures(200)], live=False, fps=25), [sink := FakeSink(live=False)])
+    rig.run(Limits(duration_s=2))
+    assert sink.seqs == list(range(50))
+
+
 def test_what_was_opened_is_told_before_the_first_picture() -> None:
     source, sink = FakeSource([Pictures(1)], live=False), FakeSink(live=False)
     rig = Rig(source, [sink])

@@ -134,7 +134,7 @@ def _folders() -> Iterator[Check]:
 
     folders = {
         "settings": store.config_dir(),
-        "last run": store.remembered_path().parent,
+        "last run": store.last_run_path().parent,
         "models": models.user_folder(),
     }
     for name, folder in folders.items():

@@ -7,7 +7,7 @@ from realtime.config.store import (
     load,
     profile_layer,
     profile_names,
-    read_remembered,
+    read_last_run,
     remember,
     save_profile,
 )
@@ -23,8 +23,8 @@ __all__ = [
     "load",
     "profile_layer",
     "profile_names",
+    "read_last_run",
     "read_layer",
-    "read_remembered",
     "remember",
     "resolve",
     "save_profile",

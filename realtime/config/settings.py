@@ -38,7 +38,7 @@ def _size(value: object) -> Size | None:
     return Size(int(width), int(height))
 
 
-def _faces(value: object) -> int | str:
+def _faces(value: object) -> object:
     """Read ``"largest"``, ``"all"`` or a number of faces; the number may come as text from the command line."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 2:
         value = int(value)
@@ -54,7 +54,9 @@ PictureSize = Annotated[
     Allowed('a size such as "1280x720", from 64x64 to 7680x4320, or "auto"'),
 ]
 FaceChoice = Annotated[
-    int | str, BeforeValidator(_faces), Allowed('"largest", "all", or a number of faces from 1 to 16')
+    Literal["largest", "all"] | int,
+    BeforeValidator(_faces),
+    Allowed('"largest", "all", or a number of faces from 1 to 16'),
 ]
 Name = Annotated[str, Field(min_length=1), Allowed("a text, not empty")]
 Names = Annotated[tuple[Name, ...], Field(strict=False), Allowed('a list of texts such as ["a", "b"], or []')]
@@ -106,6 +108,10 @@ class SwapSettings(Section):
     """How the new face looks."""
 
     engine: Literal["mesh"]
+    likeness: Share
+    colour: Share
+    opacity: Share
+    obstacles: bool
 
 
 class TrackingSettings(Section):

@@ -26,7 +26,7 @@ def config_dir() -> Path:
     return user_config_path(APP, appauthor=False)
 
 
-def remembered_path() -> Path:
+def last_run_path() -> Path:
     """The file that holds what the last run used."""
     return user_state_path(APP, appauthor=False) / "last.toml"
 
@@ -36,7 +36,7 @@ def default_layer() -> Layer:
     return read_layer(SHIPPED / "default.toml")
 
 
-def load(profile: str | None, overrides: Sequence[Layer]) -> tuple[Settings, tuple[str, ...]]:
+def load(profile: str | None, overrides: Sequence[Layer], last_run: Layer | None = None) -> Settings:
     """Read every layer in its order and check the result.
 
     From the bottom: shipped defaults, what the last run used, the user's ``settings.toml``, the profile, then
@@ -45,18 +45,18 @@ def load(profile: str | None, overrides: Sequence[Layer]) -> tuple[Settings, tup
     Args:
         profile: name of a shipped or saved profile, or ``None``.
         overrides: the layers of the command line, lowest first.
-
-    Returns:
-        The settings, and warnings for the person about a remembered file that could not be used.
+        last_run: see ``read_last_run``; ``None`` where it does not count.
 
     Raises:
         ConfigError: a settings file, profile or option is wrong.
     """
-    remembered, warnings = read_remembered()
-    layers = [default_layer(), remembered, read_layer(config_dir() / "settings.toml", optional=True)]
+    layers = [default_layer()]
+    if last_run is not None:
+        layers.append(last_run)
+    layers.append(read_layer(config_dir() / "settings.toml", optional=True))
     if profile is not None:
         layers.append(profile_layer(profile))
-    return resolve([*layers, *overrides]), warnings
+    return resolve([*layers, *overrides])
 
 
 def profile_names() -> tuple[str, ...]:
@@ -104,15 +104,16 @@ def save_profile(name: str, settings: Settings) -> Path:
     return path
 
 
-def read_remembered() -> tuple[Layer, tuple[str, ...]]:
-    """Read what the last run used; a file that is damaged is named in a warning and otherwise ignored."""
-    try:
-        values = read_layer(remembered_path(), optional=True).values
-        layer = Layer("the last run", {key: values[key] for key in REMEMBERED_KEYS if key in values})
-        resolve([default_layer(), layer])
-    except ConfigError as error:
-        return Layer("the last run", {}), (f"what the last run used is forgotten: {error.message}",)
-    return layer, ()
+def read_last_run() -> Layer:
+    """Read what the last run used; empty when there was none.
+
+    Raises:
+        ConfigError: the file is damaged.
+    """
+    values = read_layer(last_run_path(), optional=True).values
+    layer = Layer("the last run", {key: values[key] for key in REMEMBERED_KEYS if key in values})
+    resolve([default_layer(), layer])
+    return layer
 
 
 def remember(values: Mapping[str, Any]) -> None:
@@ -124,7 +125,7 @@ def remember(values: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: the file cannot be written.
     """
-    _write(remembered_path(), "# What the last run used; written by doppelcam, safe to delete.\n", values)
+    _write(last_run_path(), "# What the last run used; written by doppelcam, safe to delete.\n", values)
 
 
 def _flat(settings: Settings) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class SourceInfo:
             waits for the reader and every picture counts (file, as fast as possible).
         facts: lines for the start banner: the format that was negotiated, and each setting that was refused, e.g.
             "asked for 1280x720, the camera gives 640x480".
+        frames: pictures until the end, as far as the file promises; 0 when there is no end or nobody knows.
         audio_path: path of a file whose audio belongs to these pictures (a recording copies it), or ``None``.
         audio_rate: pictures per second in the clock of that audio; 0 without audio.
         reopen: what opens the same device again even after it was plugged into another port (a camera number may then
@@ -99,6 +100,7 @@ class SourceInfo:
     fps: float
     live: bool
     facts: tuple[str, ...] = ()
+    frames: int = 0
     audio_path: str | None = None
     audio_rate: Fraction = Fraction(0)
     reopen: SourceSpec | None = None

@@ -129,6 +129,7 @@ def _info(reel: Reel, first: av.VideoFrame, wish: SourceWish) -> SourceInfo:
         fps=float(rate),
         live=wish.paced,
         facts=tuple(facts),
+        frames=0 if wish.loop else round((reel.promised_s or 0) * rate),
         audio_path=str(reel.path) if reel.has_audio else None,
         audio_rate=rate if reel.has_audio else Fraction(0),
     )

@@ -64,16 +64,17 @@ def test_a_later_layer_wins_and_the_last_run_lies_below_the_users_settings(home:
     config.remember({"input.what": "clip.mkv", "source.photos": ("/a.png",)})
     write(home / "config" / "settings.toml", '[input]\nwhat = "demo"\nfps = 25\n[output]\nfps = 30\n')
     write(home / "config" / "profiles" / "mine.toml", "[input]\nfps = 50\n[output]\nfps = 31\n")
-    loaded, warnings = config.load(
-        "mine", [from_set_options(["output.fps=32"]), config.flag("--size", "input.size", "640x480")]
+    loaded = config.load(
+        "mine",
+        [from_set_options(["output.fps=32"]), config.flag("--size", "input.size", "640x480")],
+        config.read_last_run(),
     )
-    assert warnings == ()
     assert (loaded.source.photos, loaded.input.what) == (("/a.png",), "demo")
     assert (loaded.input.fps, loaded.output.fps, loaded.input.size) == (50, 32, Size(640, 480))
 
 
 def test_settings_are_frozen() -> None:
-    loaded, _ = config.load(None, [])
+    loaded = config.load(None, [])
     with pytest.raises(ValueError, match="frozen"):
         loaded.output.fps = 3
 
@@ -129,21 +130,9 @@ def test_a_settings_file_that_is_a_folder_is_one_clear_error(home: Path) -> None
         config.load(None, [])
 
 
-@pytest.mark.parametrize(
-    "damage", [b"\xff\xfe\x00", b"[input]\nwhat = 3\n", b"[in", b"[input]\nwat = 'x'\n", b"x = 1", b"[" * 9999]
-)
-def test_a_damaged_memory_of_the_last_run_warns_and_starts(home: Path, damage: bytes) -> None:
-    config.remember({"input.what": "demo"})
-    store.remembered_path().write_bytes(damage)
-    loaded, warnings = config.load(None, [])
-    assert loaded.input.what == "auto"
-    assert len(warnings) == 1
-    assert "last run" in warnings[0]
-
-
 def test_a_saved_profile_brings_the_same_settings_back(home: Path) -> None:
     odd = 'a "quoted"\\path\twith \u00fc, \U0001f600 and \x7f.png'
-    loaded, _ = config.load(
+    loaded = config.load(
         None,
         [
             Layer(
@@ -154,20 +143,20 @@ def test_a_saved_profile_brings_the_same_settings_back(home: Path) -> None:
     )
     path = config.save_profile("mine", loaded)
     assert path.parent == home / "config" / "profiles"
-    again, _ = config.load("mine", [])
+    again = config.load("mine", [])
     assert again == loaded.model_copy(update={"run": again.run})
     assert again.run.duration_s == 0
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "x" * 65])
 def test_a_profile_name_cannot_leave_its_folder(name: str) -> None:
-    loaded, _ = config.load(None, [])
+    loaded = config.load(None, [])
     with pytest.raises(ConfigError):
         config.save_profile(name, loaded)
 
 
 def test_a_shipped_profile_cannot_be_replaced_or_a_missing_one_used() -> None:
-    loaded, _ = config.load(None, [])
+    loaded = config.load(None, [])
     with pytest.raises(ConfigError, match="ships with"):
         config.save_profile(store.profile_names()[0], loaded)
     with pytest.raises(ConfigError) as caught:

@@ -1,0 +1,173 @@
+"""The only place where names become objects: opens what the settings name, in order, and closes it in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from engines import registry
+from engines.card import load_card
+from engines.contract import Device
+from realtime import loop
+from realtime.assets import sample_source
+from realtime.budget import Budget, Level, ladder
+from realtime.choose import Chooser
+from realtime.config import Settings
+from realtime.detect import SsdDetector
+from realtime.guard import Guard
+from realtime.identity import read_portrait
+from realtime.landmarks import MeshNet
+from realtime.meter import Meter
+from realtime.pipeline import Pipeline
+from realtime.placard import placard
+from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
+from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
+from realtime.swappers import OPTIONAL_STEPS
+from realtime.swappers.mesh import MeshLook, MeshSwapper, identity_of
+from realtime.swappers.texture import build_texture
+from realtime.track import Tracker
+
+DETECTOR_CARD = "face_detection_short_range"
+MESH_CARD = "face_landmark"
+UNPACED_KINDS = ("video", "demo")
+"""Sources without a time of their own, which can be read as fast as they are worked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """What finds faces, opened.
+
+    Attributes:
+        device: where pictures are cut and drawn.
+        detector: finds faces.
+        mesh_net: finds the mesh of one face.
+        facts: what really runs, for the banner: device, then each network with its runtime.
+    """
+
+    device: Device
+    detector: SsdDetector
+    mesh_net: MeshNet
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What the names of input and outputs mean.
+
+    Attributes:
+        source: to open.
+        wish: how.
+        sinks: to open, in order.
+    """
+
+    source: SourceSpec
+    wish: SourceWish
+    sinks: tuple[SinkSpec, ...]
+
+
+@contextmanager
+def open_networks(settings: Settings) -> Iterator[Networks]:
+    """Open the device and the networks; frees them at the end.
+
+    Raises:
+        ModelError: a model file is missing or damaged.
+        EngineError: a runtime cannot be used.
+        DeviceError: the device cannot be used.
+    """
+    device = registry.open_device("cpu" if settings.engine.device == "auto" else settings.engine.device)
+    detector_card, mesh_card = load_card(DETECTOR_CARD), load_card(MESH_CARD)
+    with ExitStack() as opened:
+        engines = []
+        for card in (detector_card, mesh_card):
+            engines.append(registry.open_engine(card, settings.engine.runtime, settings.engine.threads))
+            opened.callback(engines[-1].close)
+        yield Networks(
+            device,
+            SsdDetector(detector_card, engines[0], device),
+            MeshNet(mesh_card, engines[1], device),
+            (
+                ("device", device.name),
+                ("networks", f"detector on {engines[0].runtime}"),
+                ("networks", f"face mesh on {engines[1].runtime}"),
+            ),
+        )
+
+
+def build_pipeline(settings: Settings, networks: Networks, meter: Meter) -> Pipeline:
+    """Make the path of a frame, with the faces of the source photos.
+
+    Raises:
+        IdentityError: a photo cannot be used.
+    """
+    photos = settings.source.photos or (str(sample_source()),)
+    portraits = [read_portrait(path, networks.detector, networks.mesh_net) for path in photos]
+    identities = tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits)
+    look = MeshLook(settings.swap.likeness, settings.swap.colour, settings.swap.opacity)
+    return Pipeline(
+        Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
+        Chooser(settings.faces.which),
+        MeshSwapper(networks.device, identities, look, meter),
+        Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
+        meter,
+    )
+
+
+def build_budget(settings: Settings) -> Budget:
+    """Make what decides how much work a frame gets; with one level only where quality may not adapt."""
+    steps = OPTIONAL_STEPS if settings.swap.obstacles else ()
+    levels: Sequence[Level] = ladder(steps, settings.tracking.detect_every_n, settings.quality.min_scale)
+    return Budget(levels if settings.quality.adaptive else levels[:1], settings.quality.target_fps)
+
+
+def name_ends(settings: Settings) -> Ends:
+    """Read what input and outputs are called; opens nothing.
+
+    Raises:
+        ConfigError: a name cannot be understood.
+    """
+    source = parse_input(settings.input.what)
+    sinks = tuple(parse_output(text) for text in settings.output.to)
+    paced = settings.input.pace == "live"
+    if settings.input.pace == "auto":
+        paced = source.kind not in UNPACED_KINDS or any(sink.kind not in ("recording", "null") for sink in sinks)
+    wish = SourceWish(
+        size=settings.input.size,
+        fps=settings.input.fps or None,
+        loop=settings.input.loop,
+        paced=paced,
+        fourcc=settings.input.fourcc,
+    )
+    return Ends(source, wish, sinks)
+
+
+def open_again(ends: Ends, before: SourceInfo | None) -> Source:
+    """Open the source: as it was named, or, the second time, the same device as before."""
+    return open_source(before.reopen if before and before.reopen else ends.source, ends.wish)
+
+
+def open_one_sink(spec: SinkSpec, settings: Settings, source: SourceInfo) -> Sink:
+    """Open one output for pictures of this source."""
+    wish = SinkWish(
+        size=source.size,
+        fps=settings.output.fps or source.fps,
+        live=source.live,
+        mirror=settings.output.mirror_preview,
+        audio_path=source.audio_path,
+        audio_rate=source.audio_rate,
+        overwrite=settings.output.overwrite,
+    )
+    return open_sink(spec, wish)
+
+
+def build_show(settings: Settings, ends: Ends, pipeline: Pipeline, meter: Meter) -> loop.Show:
+    """Make what the loop runs; nothing is opened before it does."""
+    return loop.Show(
+        open_source=partial(open_again, ends),
+        open_sinks=[partial(open_one_sink, spec, settings) for spec in ends.sinks],
+        process=pipeline.process,
+        meter=meter,
+        budget=build_budget(settings),
+        make_card=placard,
+    )

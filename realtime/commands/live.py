@@ -1,0 +1,78 @@
+"""``doppelcam live`` and ``run_live.py``: from options to settings to a run; knows no thread and no device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from realtime.config import Layer
+
+Text = str | None
+Many = list[str] | None
+
+
+def live(
+    source: Annotated[
+        Many, typer.Option("--source", "-s", metavar="FILE", help="Photo of the face to show; repeat for more photos.")
+    ] = None,
+    input_: Annotated[
+        Text, typer.Option("--input", "-i", metavar="WHERE", help="auto, demo, camera number, file, stream, screen.")
+    ] = None,
+    output: Annotated[
+        Many, typer.Option("--output", "-o", metavar="WHERE", help="auto, virtualcam, preview, FILE.mp4; repeatable.")
+    ] = None,
+    faces: Annotated[Text, typer.Option(metavar="WHICH", help="largest, all, or a number of faces.")] = None,
+    on_lost: Annotated[
+        Text, typer.Option(metavar="WHAT", help="When a face is lost, show: blur, card, hold or raw.")
+    ] = None,
+    size: Annotated[Text, typer.Option(metavar="WxH", help="Size of the incoming pictures.")] = None,
+    fps: Annotated[float | None, typer.Option(metavar="N", help="Incoming pictures per second.")] = None,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="Stop after so many seconds.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="A recording may replace a file.")] = False,
+    stats: Annotated[Text, typer.Option(metavar="FILE", help="Write the figures of the run as JSON.")] = None,
+    profile: Annotated[Text, typer.Option(metavar="NAME", help="Use a shipped or saved set of settings.")] = None,
+    save: Annotated[Text, typer.Option(metavar="NAME", help="Save the settings of this run as a profile.")] = None,
+    set_: Annotated[
+        Many, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of configs/default.toml; repeatable.")
+    ] = None,
+) -> None:
+    """Show another face on the person in view.
+
+    Without options the last run is repeated; the first time, the camera and a built-in face are used. Ctrl-C ends it.
+    """
+    from realtime import config, last_run
+    from realtime.session import play
+    from realtime.terminal import Terminal
+
+    options = {
+        "--source source.photos": source or None,
+        "--input input.what": input_,
+        "--output output.to": output or None,
+        "--faces faces.which": faces,
+        "--on-lost faces.on_lost": on_lost,
+        "--size input.size": size,
+        "--fps input.fps": fps,
+        "--duration run.duration_s": duration,
+        "--overwrite output.overwrite": overwrite or None,
+        "--stats run.stats_file": stats,
+    }
+    remembered, warnings = last_run.recall()
+    settings = config.load(profile, [config.from_set_options(set_ or []), *_flags(options)], remembered)
+    terminal = Terminal()
+    for warning in warnings:
+        terminal.note(warning)
+    notes = [("as last time", ", ".join(again))] if (again := last_run.repeated(settings, remembered)) else []
+    if save is not None:
+        notes.append(("saved", f"profile {save}: {config.save_profile(save, settings)}"))
+    play(settings, terminal, notes)
+
+
+def _flags(options: Mapping[str, object]) -> list[Layer]:
+    """Make a layer of each option that was given; a key is the option and the setting that it stands for."""
+    from realtime.config import flag
+
+    pairs = ((names.partition(" "), value) for names, value in options.items() if value is not None)
+    return [flag(option, key, value) for (option, _, key), value in pairs]

@@ -1,0 +1,77 @@
+"""Puts what a run really uses into label and text for the start banner; opens nothing and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from realtime.config import Settings
+from realtime.sinks import SinkInfo
+from realtime.sources import SourceInfo
+
+Fact = tuple[str, str]
+
+
+def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> list[Fact]:
+    """Say what runs.
+
+    Args:
+        settings: of the run.
+        source: as it was opened.
+        sinks: as they were opened.
+
+    Returns:
+        Labels and texts in the order to show them; a label may come several times in a row.
+    """
+    return [
+        *_face(settings),
+        *_input(source),
+        *_outputs(sinks),
+        *_quality(settings, source),
+        ("lost face", _lost(settings)),
+    ]
+
+
+def _face(settings: Settings) -> Iterator[Fact]:
+    for photo in settings.source.photos:
+        yield "face", Path(photo).name
+    if not settings.source.photos:
+        yield "face", "the built-in sample; give your own with --source FILE"
+    which = settings.faces.which
+    count = {"largest": "the largest face", "all": "every face"}.get(str(which), f"up to {which} faces")
+    yield "swap", f"{settings.swap.engine}, on {count} in view"
+
+
+def _input(source: SourceInfo) -> Iterator[Fact]:
+    rate = f" at {source.fps:.4g} fps" if source.fps else ""
+    pace = "" if source.live else ", every picture, as fast as possible"
+    yield "input", f"{source.name}: {source.size}{rate}{pace}"
+    for fact in source.facts:
+        yield "input", fact
+
+
+def _outputs(sinks: tuple[SinkInfo, ...]) -> Iterator[Fact]:
+    for sink in sinks:
+        rate = f" at a steady {sink.fps:.4g} fps" if sink.fps else ""
+        yield "output", f"{sink.name}: {sink.size}{rate}"
+        for fact in sink.facts:
+            yield "output", fact
+
+
+def _quality(settings: Settings, source: SourceInfo) -> Iterator[Fact]:
+    if not settings.quality.adaptive or not source.live:
+        yield "quality", "full size always"
+        return
+    target = settings.quality.target_fps or source.fps
+    rate = f"{target:.4g} fps" if target else "the input's rate"
+    yield "quality", f"full size; down to {settings.quality.min_scale:.0%} where that is needed to hold {rate}"
+
+
+def _lost(settings: Settings) -> str:
+    then = {
+        "blur": "then the picture is blurred",
+        "card": "then a card is shown",
+        "hold": "and for as long as it is lost",
+        "raw": "then the picture is shown AS IT IS, with your own face if it is there",
+    }[settings.faces.on_lost]
+    return f"the last swapped picture stays {settings.faces.hold_s:g} s, {then}"

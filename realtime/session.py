@@ -1,0 +1,109 @@
+"""One live run from checked settings to its closing line: opens, shows, remembers, sums up; knows no device."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from realtime import app, last_run, loop
+from realtime.config import Settings
+from realtime.errors import ConfigError
+from realtime.facts import banner_facts
+from realtime.machine import describe
+from realtime.meter import Meter
+from realtime.sinks import SinkInfo
+from realtime.sources import SourceInfo
+from realtime.terminal import Terminal
+
+
+def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]] = ()) -> None:
+    """Run until the input ends, the person stops it, or something fails that cannot be mended.
+
+    Args:
+        settings: checked.
+        terminal: shows the run.
+        notes: more lines for the banner.
+
+    Raises:
+        LiveError: what a person can act on.
+    """
+    _check_stats_file(settings.run.stats_file)
+    ends = app.name_ends(settings)
+    limits = loop.Limits(duration_s=settings.run.duration_s)
+    meter = Meter()
+    with app.open_networks(settings) as networks:
+        pipeline = app.build_pipeline(settings, networks, meter)
+
+        def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
+            terminal.banner([*banner_facts(settings, source, sinks), *networks.facts, *notes])
+            _keep(settings, terminal)
+            terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
+
+        show = replace(
+            app.build_show(settings, ends, pipeline, meter),
+            on_event=terminal.note,
+            on_ready=ready,
+            on_tick=lambda: terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces))),
+        )
+        try:
+            with stop_on_signals() as stop:
+                loop.run(show, stop, limits)
+        finally:
+            stats = meter.snapshot()
+            terminal.end(stats)
+            if pipeline.failure:
+                terminal.note(f"some pictures could not be swapped; the last reason was: {pipeline.failure}")
+            if settings.run.stats_file:
+                _write_stats(settings.run.stats_file, {"machine": describe(), **stats.to_dict()})
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """Turn Ctrl-C and SIGTERM into a wish to stop; a second one interrupts whatever the stopping waits for."""
+    stop = threading.Event()
+    asked: list[int] = []
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _length(promised: int, limit: int) -> int:
+    """Pictures of a conversion: what the file promises, or the limit where that is less; 0 when nobody knows."""
+    return min(promised, limit) if promised and limit else promised or limit
+
+
+def _keep(settings: Settings, terminal: Terminal) -> None:
+    try:
+        last_run.keep(settings)
+    except ConfigError as error:  # no reason not to run
+        terminal.note(f"the next start will not repeat this run: {error.message}")
+
+
+def _check_stats_file(name: str) -> None:
+    """Find out before the run, not after it, that its figures cannot be written."""
+    if name and not Path(name).absolute().parent.is_dir():
+        raise ConfigError(f"--stats: there is no folder for {name}", "make the folder, or write elsewhere")
+
+
+def _write_stats(name: str, figures: dict[str, Any]) -> None:
+    try:
+        Path(name).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--stats: {name} cannot be written: {error.strerror}", "write elsewhere") from error

@@ -1,0 +1,70 @@
+"""What a plain start repeats, on real files in a home of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from realtime import config, last_run
+from realtime.config import Layer, Settings, store
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "user_config_path", lambda *_, **__: tmp_path / "config")
+    monkeypatch.setattr(store, "user_state_path", lambda *_, **__: tmp_path / "state")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(**values: object) -> Settings:
+    return config.load(None, [Layer("test", {key.replace("__", "."): value for key, value in values.items()})])
+
+
+def test_photos_input_and_live_outputs_are_repeated_by_their_full_paths(home: Path) -> None:
+    for name in ("me.png", "clip.mkv"):
+        (home / name).write_bytes(b"x")
+    last_run.keep(made(source__photos=["me.png"], input__what="clip.mkv", output__to=["preview", "out.mp4"]))
+    layer, warnings = last_run.recall()
+    assert warnings == ()
+    assert layer.values == {
+        "source.photos": [str(home / "me.png")],
+        "input.what": str(home / "clip.mkv"),
+        "output.to": ["preview"],
+    }
+    assert last_run.repeated(config.load(None, [], layer), layer) == ("face", "input", "output")
+
+
+def test_a_recording_is_never_repeated() -> None:
+    last_run.keep(made(output__to=["out.mp4"]))
+    assert "output.to" not in last_run.recall()[0].values
+
+
+def test_what_is_gone_is_told_and_left_out(home: Path) -> None:
+    for name in ("me.png", "clip.mkv"):
+        (home / name).write_bytes(b"x")
+    last_run.keep(made(source__photos=["me.png"], input__what="clip.mkv"))
+    (home / "me.png").unlink()
+    (home / "clip.mkv").unlink()
+    layer, warnings = last_run.recall()
+    assert set(layer.values) == {"output.to"}
+    assert len(warnings) == 2
+    assert all(name in " ".join(warnings) for name in ("me.png", "clip.mkv"))
+
+
+def test_the_first_start_has_nothing_to_repeat() -> None:
+    assert last_run.recall() == (Layer("the last run", {}), ())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"\xff\xfe\x00", b"[input]\nwhat = 3\n", b"[in", b"[input]\nwat = 'x'\n", b"x = 1", b"x = " + b"[" * 9999],
+)
+def test_a_damaged_memory_is_one_warning_and_no_more(damage: bytes) -> None:
+    last_run.keep(made(input__what="demo"))
+    store.last_run_path().write_bytes(damage)
+    layer, warnings = last_run.recall()
+    assert not layer.values
+    assert len(warnings) == 1
+    assert "last run" in warnings[0]

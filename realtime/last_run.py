@@ -57,7 +57,7 @@ def repeated(settings: Settings, last_run: Layer) -> tuple[str, ...]:
     now = {"source.photos": list(settings.source.photos), "input.what": settings.input.what}
     now["output.to"] = list(settings.output.to)
     names = {"source.photos": "face", "input.what": "input", "output.to": "output"}
-    return tuple(names[key] for key, value in last_run.values.items() if value == now[key])
+    return tuple(names[key] for key, value in last_run.values.items() if value and value == now[key])
 
 
 def _outputs(names: Sequence[str]) -> dict[str, Any]:

@@ -43,14 +43,20 @@ def progress_text(stats: Stats, total: int) -> str:
     return f"{stats.frames}{of_all} pictures, {stats.recent.fps_out:.0f} fps"
 
 
-def closing_line(stats: Stats) -> str:
-    """Say how the whole run went, in one line."""
+def closing_line(stats: Stats, live: bool) -> str:
+    """Say how the whole run went, in one line.
+
+    Args:
+        stats: of the whole run.
+        live: the delay from capture to output counts; that of a conversion says nothing.
+    """
     latency, compute = slowest(stats.latency_ms), stats.steps.get("compute", NONE)
+    seconds = stats.frames / stats.fps_out if stats.fps_out else 0.0
     parts = [
-        f"{stats.frames} pictures in {clock_text(stats.elapsed_s)} ({stats.fps_out:.1f} fps)",
+        f"{stats.frames} pictures in {clock_text(seconds)} ({stats.fps_out:.1f} fps)",
         f"compute p50 {_ms(compute.p50)}, p95 {_ms(compute.p95)} ms",
     ]
-    if latency.count:
+    if live and latency.count:
         parts.append(f"capture to output p50 {_ms(latency.p50)}, p95 {_ms(latency.p95)} ms")
     return "; ".join([*parts, drops_text(stats.drops)])
 

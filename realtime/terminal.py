@@ -93,7 +93,7 @@ class Terminal:
             self._in_place.stop()
             self._in_place = None
         if stats is not None and stats.frames:
-            self.note(closing_line(stats))
+            self.note(closing_line(stats, live=self._bar is None))
 
 
 class _Bar:

@@ -29,8 +29,8 @@ def live(
         Text, typer.Option(metavar="WHAT", help="When a face is lost, show: blur, card, hold or raw.")
     ] = None,
     size: Annotated[Text, typer.Option(metavar="WxH", help="Size of the incoming pictures.")] = None,
-    fps: Annotated[float | None, typer.Option(metavar="N", help="Incoming pictures per second.")] = None,
-    duration: Annotated[float | None, typer.Option(metavar="S", help="Stop after so many seconds.")] = None,
+    fps: Annotated[Text, typer.Option(metavar="N", help="Incoming pictures per second.")] = None,
+    duration: Annotated[Text, typer.Option(metavar="S", help="Stop after so many seconds.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="A recording may replace a file.")] = False,
     stats: Annotated[Text, typer.Option(metavar="FILE", help="Write the figures of the run as JSON.")] = None,
     profile: Annotated[Text, typer.Option(metavar="NAME", help="Use a shipped or saved set of settings.")] = None,
@@ -54,8 +54,8 @@ def live(
         "--faces faces.which": faces,
         "--on-lost faces.on_lost": on_lost,
         "--size input.size": size,
-        "--fps input.fps": fps,
-        "--duration run.duration_s": duration,
+        "--fps input.fps": fps and config.read_value(fps),
+        "--duration run.duration_s": duration and config.read_value(duration),
         "--overwrite output.overwrite": overwrite or None,
         "--stats run.stats_file": stats,
     }

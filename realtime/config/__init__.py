@@ -1,6 +1,6 @@
 """Settings: what they are, where they come from, how they are remembered; knows no object that obeys them."""
 
-from realtime.config.layers import Layer, flag, from_set_options, read_layer, resolve
+from realtime.config.layers import Layer, flag, from_set_options, read_layer, read_value, resolve
 from realtime.config.settings import Settings, all_keys, allowed_text
 from realtime.config.store import (
     default_layer,
@@ -25,6 +25,7 @@ __all__ = [
     "profile_names",
     "read_last_run",
     "read_layer",
+    "read_value",
     "remember",
     "resolve",
     "save_profile",

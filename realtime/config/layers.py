@@ -70,7 +70,7 @@ def from_set_options(options: Sequence[str]) -> Layer:
         key, equals, text = option.partition("=")
         if not equals:
             raise ConfigError(f"--set {option}: no value", "write it as --set section.name=value")
-        values[_known(key.strip(), "--set")] = _toml_or_text(text.strip())
+        values[_known(key.strip(), "--set")] = read_value(text.strip())
     return Layer("--set", values)
 
 
@@ -144,13 +144,15 @@ def _explain(error: ValidationError, merged: Mapping[str, tuple[Any, str]]) -> C
             f"no value for the setting {key.rstrip('.')}", "reinstall: configs/default.toml is incomplete"
         )
     value, origin = merged[key]
+    named_option = origin.startswith("--") and origin != "--set"
     return ConfigError(
         f"{origin}: {key} is {_short(as_toml(value))}, but must be {allowed_text(key)}",
-        f"correct {key} in {origin}; {MANUAL}",
+        f"correct {origin if named_option else f'{key} in {origin}'}; {MANUAL}",
     )
 
 
-def _toml_or_text(text: str) -> Any:
+def read_value(text: str) -> Any:
+    """Read one value as TOML does; what is no TOML is text: ``30`` a number, ``me`` a text, ``nan`` a number."""
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

@@ -50,9 +50,10 @@ def test_drops_are_told_by_cause_the_most_frequent_first() -> None:
 
 
 def test_the_closing_line_sums_the_run_up() -> None:
-    line = closing_line(run(60, {"recording": 8.0}, {"late": 2}))
+    line = closing_line(run(60, {"recording": 8.0}, {"late": 2}), live=True)
     assert line.startswith("1800 pictures in 1:00 (30.0 fps); compute p50 4.2, p95 4.2 ms; capture to output p50 8")
     assert line.endswith("2 dropped (late 2)")
+    assert "capture" not in closing_line(run(60, {"recording": 8.0}, {}), live=False)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.0 s"), (9.5, "9.5 s"), (125, "2:05"), (3600, "1:00:00")])

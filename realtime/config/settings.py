@@ -47,6 +47,11 @@ def _faces(value: object) -> object:
     raise ValueError("not a choice of faces")
 
 
+def _input(value: object) -> object:
+    """Let a camera be a bare number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 99 else value
+
+
 PictureSize = Annotated[
     Size | None,
     BeforeValidator(_size),
@@ -59,6 +64,9 @@ FaceChoice = Annotated[
     Allowed('"largest", "all", or a number of faces from 1 to 16'),
 ]
 Name = Annotated[str, Field(min_length=1), Allowed("a text, not empty")]
+InputName = Annotated[
+    str, BeforeValidator(_input), Field(min_length=1), Allowed("a text, not empty, or the number of a camera")
+]
 Names = Annotated[tuple[Name, ...], Field(strict=False), Allowed('a list of texts such as ["a", "b"], or []')]
 Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(ge=0, le=240)]
@@ -79,7 +87,7 @@ class SourceSettings(Section):
 class InputSettings(Section):
     """Where the pictures come from."""
 
-    what: Name
+    what: InputName
     size: PictureSize
     fps: Rate
     fourcc: Literal["auto", "mjpg", "raw"]

@@ -1,0 +1,64 @@
+"""What the words of the settings become, before anything is opened."""
+
+from __future__ import annotations
+
+import pytest
+
+from realtime import app
+from realtime.config import Settings, default_layer, from_set_options, resolve
+from realtime.sources import SourceInfo, SourceSpec
+from realtime.swappers import OPTIONAL_STEPS
+from realtime.types import Size
+
+
+def made(*options: str) -> Settings:
+    return resolve([default_layer(), from_set_options(options)])
+
+
+@pytest.mark.parametrize(
+    ("pace", "what", "to", "paced"),
+    [
+        ("auto", "demo", '["out.mp4"]', False),
+        ("auto", "demo", '["out.mp4", "null"]', False),
+        ("auto", "demo", '["out.mp4", "preview"]', True),
+        ("auto", "demo", '["auto"]', True),
+        ("auto", "0", '["out.mp4"]', True),
+        ("fast", "demo", '["preview"]', False),
+        ("live", "demo", '["out.mp4"]', True),
+    ],
+)
+def test_a_file_is_converted_as_fast_as_possible_only_when_nobody_watches(
+    pace: str, what: str, to: str, paced: bool
+) -> None:
+    ends = app.name_ends(made(f"input.pace={pace}", f"input.what={what}", f"output.to={to}"))
+    assert ends.wish.paced is paced
+
+
+def test_the_wish_carries_what_was_set_and_nothing_for_what_was_not() -> None:
+    wish = app.name_ends(made("input.what=demo", "input.size=640x480", "input.fps=25")).wish
+    assert (wish.size, wish.fps) == (Size(640, 480), 25)
+    plain = app.name_ends(made("input.what=demo")).wish
+    assert (plain.size, plain.fps) == (None, None)
+
+
+def test_a_lost_camera_is_opened_again_by_what_names_it_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[SourceSpec] = []
+    monkeypatch.setattr(app, "open_source", lambda spec, _wish: opened.append(spec))
+    ends = app.name_ends(made("input.what=0"))
+    by_id = SourceSpec("camera", "/dev/v4l/by-id/c920")
+    info = SourceInfo("C920", Size(640, 480), 30.0, live=True)
+    app.open_again(ends, None)
+    app.open_again(ends, info)
+    app.open_again(ends, SourceInfo("C920", Size(640, 480), 30.0, live=True, reopen=by_id))
+    assert opened == [SourceSpec("camera", "0"), SourceSpec("camera", "0"), by_id]
+
+
+def test_quality_that_may_not_adapt_never_does() -> None:
+    fixed = app.build_budget(made("quality.adaptive=false"))
+    assert all(fixed.update(100 + i / 30, 500.0, 1 / 30) is fixed.quality for i in range(300))
+    assert fixed.quality.scale == 1
+
+
+def test_obstacles_run_when_they_are_wanted() -> None:
+    assert app.build_budget(made()).quality.steps == frozenset(OPTIONAL_STEPS)
+    assert app.build_budget(made("swap.obstacles=false")).quality.steps == frozenset()

@@ -93,7 +93,7 @@ class Engine(Protocol):
 
 
 class Device(Protocol):
-    """Where pictures are cropped, rendered and blended. ``cpu.py`` is the reference that every other must agree with."""
+    """Where pictures are cropped, drawn and blended; ``cpu.py`` is the reference that every other must agree with."""
 
     @property
     def name(self) -> str:
@@ -122,6 +122,7 @@ class Device(Protocol):
         self,
         picture: NDArray[np.uint8],
         mesh: NDArray[np.float32],
+        facing: NDArray[np.float32],
         corners: NDArray[np.int32],
         weights: NDArray[np.float32],
         out: NDArray[np.float32],
@@ -132,10 +133,11 @@ class Device(Protocol):
         Args:
             picture: (h, w, 3) uint8 BGR, at least 2 pixels each way. Only read.
             mesh: (n, 3) float32 points in its pixels (pixel centres at integers).
+            facing: (n,) float32, how well each point is seen, 0..1.
             corners: (m, m, 3) int32 mesh points of each texel's triangle, -1 where there is no surface.
             weights: (m, m, 3) float32 barycentric weights.
             out: (m, m, 3) float32 BGR 0..255; written only where the surface lies inside the picture.
-            seen: (m, m) float32; overwritten with 1 where ``out`` was written, else 0.
+            seen: (m, m) float32; overwritten with ``facing`` where ``out`` was written, else 0.
         """
 
     def draw(
@@ -145,16 +147,17 @@ class Device(Protocol):
         attributes: NDArray[np.float32],
         triangles: NDArray[np.int32],
         texture: NDArray[np.uint8],
-        light: NDArray[np.float32],
+        opacity: NDArray[np.float32],
     ) -> None:
         """Draw a textured mesh into a picture, nearest surface first, faces that look away left out.
 
         Args:
             picture: (h, w, 3) uint8 BGR; painted into where the mesh is.
             mesh: (n, 3) float32 points in its pixels (pixel centres at integers), smaller z is nearer.
-            attributes: (n, 5) float32 for each point: u, v in the texture (0..1); opacity (0..1); offset x, y in pixels
-                from the drawn place to the place of the unpainted picture that is shown under the texture there.
+            attributes: (n, 8) float32 for each point: u, v in the texture (0..1); opacity (0..1); offset x, y in pixels
+                from the drawn place to the place of the unpainted picture that is shown under the texture there; a
+                factor for each channel of the texture.
             triangles: (m, 3) int32, positive area (x right, y down) faces the viewer.
             texture: (t, t, 3) uint8 BGR.
-            light: (l, l, 4) float32 laid out like the texture: a factor for each channel, and opacity 0..1.
+            opacity: (m, m, 1) float32 0..1 laid out like the texture; multiplied with the points' opacity.
         """

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from engines import raster
 from engines.contract import Availability, TensorSpec
 
+_Layers = tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.float32], NDArray[np.float32]]
+
 
 def probe() -> Availability:
     """Say what the processor works with.
@@ -26,7 +28,7 @@ class CpuDevice:
 
     def __init__(self) -> None:
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
-        self._drawing = (np.empty(0, np.uint8), np.empty(0, np.float32), np.empty(0, np.float32))
+        self._drawing: _Layers | None = None
         self._tables: dict[TensorSpec, tuple[NDArray[np.float32], ...]] = {}
 
     @property
@@ -71,6 +73,7 @@ class CpuDevice:
         self,
         picture: NDArray[np.uint8],
         mesh: NDArray[np.float32],
+        facing: NDArray[np.float32],
         corners: NDArray[np.int32],
         weights: NDArray[np.float32],
         out: NDArray[np.float32],
@@ -84,7 +87,7 @@ class CpuDevice:
             factors = np.array([size[0] / picture.shape[1], size[1] / picture.shape[0]], np.float32)
             picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
             xy = (xy + np.float32(0.5)) * factors - np.float32(0.5)
-        raster.unwrap(picture, xy, corners, weights, out, seen)
+        raster.unwrap(picture, xy, facing, corners, weights, out, seen)
 
     def draw(
         self,
@@ -93,26 +96,28 @@ class CpuDevice:
         attributes: NDArray[np.float32],
         triangles: NDArray[np.int32],
         texture: NDArray[np.uint8],
-        light: NDArray[np.float32],
+        opacity: NDArray[np.float32],
     ) -> None:
         """See :class:`engines.contract.Device`."""
         height, width = picture.shape[:2]
-        original, drawn, depth = self._layers(height * width)
+        original, nearest, depth, planes = self._layers(height * width, len(triangles))
         original = original[: height * width * 3].reshape(height, width, 3)
-        drawn = drawn[: height * width * raster.ATTRIBUTES].reshape(height, width, raster.ATTRIBUTES)
+        nearest = nearest[: height * width].reshape(height, width)
         depth = depth[: height * width].reshape(height, width)
         np.copyto(original, picture)
-        raster.rasterise(mesh, attributes, triangles, drawn, depth)
-        raster.paint(picture, original, drawn, depth, texture, light)
+        raster.rasterise(mesh, triangles, nearest, depth)
+        raster.planes(mesh, attributes, triangles, planes)
+        raster.paint(picture, original, nearest, planes, texture, opacity)
 
-    def _layers(self, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]:
-        """Return the scratch of a drawing, allocated anew only when a larger face than ever comes."""
-        if self._drawing[2].size < pixels:
+    def _layers(self, pixels: int, triangles: int) -> _Layers:
+        """Return the scratch of a drawing, allocated anew only when a larger face or mesh than ever comes."""
+        if self._drawing is None or self._drawing[2].size < pixels or len(self._drawing[3]) != triangles:
             room = pixels * 3 // 2
             self._drawing = (
                 np.empty(room * 3, np.uint8),
-                np.empty(room * raster.ATTRIBUTES, np.float32),
+                np.empty(room, np.int16),
                 np.empty(room, np.float32),
+                np.zeros((triangles, raster.ATTRIBUTES, 3), np.float32),
             )
         return self._drawing
 

@@ -22,6 +22,10 @@ FACTOR_RANGE = (0.15, 5.0)
 """Limits of the factors: beyond them the picture is too dark or burnt out to tell."""
 
 
+CELLS = 16
+"""Side of the blurred pictures: so wide a blur loses nothing in it, and costs a fiftieth of one at 64."""
+
+
 def blurred(texture: F32, weight: F32) -> F32:
     """Blur a texture, counting only where the weight is.
 
@@ -30,34 +34,49 @@ def blurred(texture: F32, weight: F32) -> F32:
         weight: (n, n) float32, 0..1.
 
     Returns:
-        (n, n, 3) float32; the overall mean where there is no weight near.
+        (``CELLS``, ``CELLS``, 3) float32; the overall mean where there is no weight near.
     """
-    sigma = BLUR * texture.shape[0]
-    mean = (texture * weight[..., None]).sum((0, 1)) / (weight.sum() + 1e-6)
-    total = cv2.GaussianBlur(weight, (0, 0), sigma)[..., None]
-    return (cv2.GaussianBlur(texture * weight[..., None], (0, 0), sigma) + 1e-3 * mean) / (total + 1e-3)
+    weighted = cv2.resize(texture * weight[..., None], (CELLS, CELLS), interpolation=cv2.INTER_AREA)
+    weight = cv2.resize(weight, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
+    mean = weighted.sum((0, 1)) / (weight.sum() + 1e-6)
+    total = cv2.GaussianBlur(weight, (0, 0), BLUR * CELLS)[..., None]
+    return (cv2.GaussianBlur(weighted, (0, 0), BLUR * CELLS) + 1e-3 * mean) / (total + 1e-3)
 
 
 class LightTransfer:
-    """Factors for one followed person, smoothed in time."""
+    """The light that one followed person stands in, smoothed in time."""
 
     def __init__(self) -> None:
         self._scene: F32 | None = None
 
-    def factors(self, person: F32, weight: F32, source_blurred: F32, dt_s: float) -> F32:
-        """Say by what the source texture must be multiplied to stand in this person's light.
+    def scene(self, person: F32, weight: F32, dt_s: float) -> F32:
+        """Take in what is seen of the person.
 
         Args:
             person: (n, n, 3) float32 BGR 0..255, the person's face unwrapped.
             weight: (n, n) float32 0..1: 1 on skin that is seen, 0 on hair, lips, eyes and whatever is in front.
-            source_blurred: (n, n, 3) float32, ``blurred`` of the source texture.
             dt_s: since the last frame.
 
         Returns:
-            (n, n, 3) float32.
+            ``blurred`` of the person's face, steadied. Valid until the next call.
         """
-        scene = blurred(person, weight)
+        now = blurred(person, weight)
         if self._scene is None:
-            self._scene = scene
-        self._scene += np.float32(1 - np.exp(-dt_s / SETTLE_S)) * (scene - self._scene)
-        return np.clip((self._scene + 2) / (source_blurred + 2), *FACTOR_RANGE)
+            self._scene = now
+        self._scene += np.float32(1 - np.exp(-dt_s / SETTLE_S)) * (now - self._scene)
+        return self._scene
+
+
+def factors(scene: F32, source: F32, share: float) -> F32:
+    """Say by what a source texture must be multiplied to stand in a scene's light.
+
+    Args:
+        scene: ``blurred`` of the person's face.
+        source: ``blurred`` of the source texture.
+        share: how much of the light it takes, 0..1.
+
+    Returns:
+        (``CELLS``, ``CELLS``, 3) float32.
+    """
+    ratio = np.clip((scene + 2) / (source + 2), *FACTOR_RANGE)
+    return ratio if share == 1 else ratio ** np.float32(share)

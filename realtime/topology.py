@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines import raster
 from realtime.types import F32
 
 I32 = NDArray[np.int32]
@@ -150,47 +151,53 @@ def region(n: int, *loops: tuple[int, ...]) -> NDArray[np.uint8]:
     return mask
 
 
-@lru_cache(maxsize=1)
-def _mean_of_neighbours() -> F32:
-    """(468, 468) float32: replaces each point's value by the mean over itself and its neighbours."""
-    triangles = face_mesh().triangles
-    matrix = np.eye(468, dtype=np.float32)
-    for a, b in ((0, 1), (1, 2), (2, 0)):
-        matrix[triangles[:, a], triangles[:, b]] = matrix[triangles[:, b], triangles[:, a]] = 1
-    return matrix / matrix.sum(axis=1, keepdims=True)
-
-
 MOUTH_SHARE = 0.8
 """Share of the shift that the lips take: the rest of a photo's smile stays in the photo."""
 
 
-@lru_cache(maxsize=4)
-def smoother(rounds: int) -> F32:
-    """Matrix that averages shifts over neighbours, leaves openings alone and fades out towards the border of the mesh.
+@lru_cache(maxsize=1)
+def _fade() -> F32:
+    """(468, 1) float32: 0 at the border of the mesh, ``MOUTH_SHARE`` at the lips, 1 well away from both."""
+    n = 256
+    inside = cv2.distanceTransform((region(n, OVAL) > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    outside_mouth = (region(n, LIPS_OUTER) < 128).astype(np.uint8)
+    from_mouth = cv2.distanceTransform(outside_mouth, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    column, row = np.clip((face_mesh().uv * n).astype(int), 0, n - 1).T
+    fade = np.clip(inside[row, column] / (0.12 * n), 0, 1)
+    fade *= MOUTH_SHARE + (1 - MOUTH_SHARE) * np.clip(from_mouth[row, column] / (0.10 * n), 0, 1)
+    return (fade * fade * (3 - 2 * fade)).astype(np.float32)[:, None]
+
+
+@lru_cache(maxsize=1)
+def _pairs() -> tuple[I32, I32]:
+    """Points of the upper and lower edges of the eyes and the lips that lie above each other."""
+    pairs = [
+        pair
+        for loop in (EYE_LEFT, EYE_RIGHT, LIPS_INNER, LIPS_OUTER)
+        for pair in zip(loop[1 : len(loop) // 2], loop[:0:-1], strict=False)
+    ]
+    upper, lower = np.array(pairs, np.int32).T
+    return upper, lower
+
+
+def smooth_shifts(shifts: F32, rounds: int) -> F32:
+    """Average shifts of points over their neighbours, leave openings alone and fade out towards the border.
 
     Openings: a point of an upper lid or lip and the one below it get the mean of their shifts, so the distance between
     them, which is the person's expression, stays.
 
     Args:
+        shifts: (468, 3) float32; overwritten.
         rounds: how often the mean over neighbours is taken.
 
     Returns:
-        (468, 468) float32.
+        (468, 3) float32, a fresh array.
     """
-    n = 256
-    inside = cv2.distanceTransform((region(n, OVAL) > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    outside_mouth = cv2.distanceTransform(
-        (region(n, LIPS_OUTER) < 128).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
-    )
-    column, row = np.clip((face_mesh().uv * n).astype(int), 0, n - 1).T
-    fade = np.clip(inside[row, column] / (0.12 * n), 0, 1)
-    fade *= MOUTH_SHARE + (1 - MOUTH_SHARE) * np.clip(outside_mouth[row, column] / (0.10 * n), 0, 1)
-    pairs = np.eye(468)
-    for loop in (EYE_LEFT, EYE_RIGHT, LIPS_INNER, LIPS_OUTER):
-        for upper, lower in zip(loop[1 : len(loop) // 2], loop[:0:-1], strict=False):
-            pairs[np.ix_((upper, lower), (upper, lower))] = 0.5
-    matrix = pairs @ np.linalg.matrix_power(_mean_of_neighbours().astype(np.float64), rounds) @ pairs
-    return ((fade * fade * (3 - 2 * fade))[:, None] * matrix).astype(np.float32)
+    upper, lower = _pairs()
+    shifts[upper] = shifts[lower] = (shifts[upper] + shifts[lower]) / 2
+    raster.relax(shifts, face_mesh().triangles, rounds, np.empty((468, 4), np.float32))
+    shifts[upper] = shifts[lower] = (shifts[upper] + shifts[lower]) / 2
+    return shifts * _fade()
 
 
 @lru_cache(maxsize=1)
@@ -199,18 +206,7 @@ def steady_points() -> I32:
     return np.flatnonzero(face_mesh().canonical[:, 1] < 0.12).astype(np.int32)
 
 
-@lru_cache(maxsize=4)
-def _normals_of_triangles(rounds: int) -> F32:
-    """(468, 852) float32: sums the triangles' normals at each point and averages them over its neighbours."""
-    triangles = face_mesh().triangles
-    touches = np.zeros((468, len(triangles)))
-    for k in range(3):
-        touches[triangles[:, k], np.arange(len(triangles))] = 1
-    matrix = np.linalg.matrix_power(_mean_of_neighbours().astype(np.float64), rounds) @ touches
-    return matrix.astype(np.float32)
-
-
-def broad_normals(mesh: F32, rounds: int = 6) -> F32:
+def broad_normals(mesh: F32, rounds: int = 9) -> F32:
     """Unit normals of the face's broad shape, towards the camera (negative z) where it is turned to it.
 
     Broad, because the underside of the nose and the lids point away from the camera and are seen all the same; what
@@ -218,14 +214,15 @@ def broad_normals(mesh: F32, rounds: int = 6) -> F32:
 
     Args:
         mesh: (468, 3) float32.
-        rounds: how often each point takes the mean over itself and its neighbours; 0 for the normals themselves.
+        rounds: how often each point takes the mean over its triangles; 0 for the normals themselves.
 
     Returns:
         (468, 3) float32.
     """
-    a, b, c = (mesh[face_mesh().triangles[:, k]] for k in range(3))
-    normals = _normals_of_triangles(rounds) @ np.cross(c - a, b - a)
-    return normals / (np.linalg.norm(normals, axis=1, keepdims=True) + 1e-9)
+    normals = np.empty((468, 3), np.float32)
+    raster.point_normals(mesh, face_mesh().triangles, normals)
+    raster.relax(normals, face_mesh().triangles, rounds, np.empty((468, 4), np.float32))
+    return normals / (np.linalg.norm(normals, axis=1, keepdims=True) + np.float32(1e-9))
 
 
 def _strip(upper: tuple[int, ...], lower: tuple[int, ...]) -> list[tuple[int, int, int]]:

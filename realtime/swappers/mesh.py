@@ -14,7 +14,7 @@ import numpy as np
 
 from engines.contract import Device
 from realtime import masks, topology
-from realtime.colour import LightTransfer, blurred
+from realtime.colour import LightTransfer, blurred, factors
 from realtime.meter import Meter
 from realtime.swappers import OBSTACLES
 from realtime.swappers.shape import Shape, ShapeTransfer
@@ -23,10 +23,14 @@ from realtime.types import F32, U8, Face
 
 JUDGED_PX = 64
 """Side of the texture in which light and obstacles are judged."""
-LIGHT_PX = 128
-"""Side of the map of light and opacity that is drawn with; finer, for the edges at the eyes and the mouth."""
-TEXELS_PER_PX = 1.8
-"""Texels of the source texture for each pixel drawn: more than one keeps it sharp, much more makes it sparkle."""
+OPACITY_PX = 128
+"""Side of the map of opacity that is drawn with; finer, for the edges at the eyes and the mouth."""
+TEXELS_PER_PX = 2.0
+"""Least texels of the source texture for each pixel of the face's height: two keep it sharp, four make it sparkle."""
+FADE_S = 0.25
+"""Seconds in which one source photo takes the place of another."""
+SWITCH_RAD = np.deg2rad(8)
+"""By how much another photo must face more the way the person does before it is taken."""
 LEAST_FACE_PX = 12
 """Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
 _HALF_PIXEL = np.array(
@@ -58,7 +62,7 @@ class MeshIdentity:
     Attributes:
         texture: the unwrapped photo.
         shape: of the face in it.
-        light: (64, 64, 3) float32, its blurred texture.
+        light: its blurred texture, see ``colour.blurred``.
     """
 
     texture: FaceTexture
@@ -88,10 +92,28 @@ class _Person:
         self.light = LightTransfer()
         self.shape = ShapeTransfer()
         self.last_s: float | None = None
+        self.photo = -1  # index of the photo that is shown, and of the one that it replaces
+        self.former = -1
+        self.since_switch_s = 0.0
+        self.level = 0
+
+    def passed(self, now_s: float) -> float:
+        """Seconds since this person's last frame."""
+        dt_s = 0.0 if self.last_s is None else max(0.0, now_s - self.last_s)
+        self.last_s = now_s
+        self.since_switch_s += dt_s
+        return dt_s
 
 
 class MeshSwapper:
-    """Draws source faces over followed faces. Used by one thread; keeps one frame's scratch and each person's memory."""
+    """Draws source faces over followed faces. Used by one thread; keeps one frame's scratch and each person's memory.
+
+    Args:
+        device: draws.
+        photos: one or more of the source; the one that faces most the way the person does is shown.
+        look: how the new face looks.
+        meter: gets the laps "judge" and "draw".
+    """
 
     def __init__(self, device: Device, photos: tuple[MeshIdentity, ...], look: MeshLook, meter: Meter) -> None:
         self._device, self._photos, self._look, self._meter = device, photos, look, meter
@@ -99,21 +121,20 @@ class MeshSwapper:
         self._texels = topology.texel_map(JUDGED_PX)
         self._skin = skin_weight(JUDGED_PX)
         self._triangles = topology.closed_triangles()
-        self._border = masks.border(LIGHT_PX)
+        self._border = masks.border(OPACITY_PX)
         self._seen = np.zeros((JUDGED_PX, JUDGED_PX, 3), np.float32)
         self._known = np.zeros((JUDGED_PX, JUDGED_PX), np.float32)
-        self._light = np.ones((LIGHT_PX, LIGHT_PX, 4), np.float32)
-        self._attributes = np.zeros((468, 5), np.float32)
+        self._attributes = np.zeros((468, 8), np.float32)
         self._attributes[:, :2] = topology.face_mesh().uv
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         """See :class:`realtime.swappers.Swapper`."""
         person = self._people.setdefault(face.track_id, _Person())
-        dt_s = 0.0 if person.last_s is None else max(0.0, now_s - person.last_s)
-        person.last_s = now_s
+        dt_s = person.passed(now_s)
         mesh = face.mesh - _HALF_PIXEL
         shape = Shape(mesh)
-        photo = self._photos[0]
+        self._choose_photo(person, shape.yaw_rad)
+        photo = self._photos[person.photo]
         moved = mesh + shape.to_picture(self._look.likeness * person.shape.offsets(photo.shape, shape, dt_s))
         box = _rectangle(moved, mesh, pixels.shape)
         if box is None or np.ptp(mesh[:, 1]) < LEAST_FACE_PX:
@@ -121,13 +142,16 @@ class MeshSwapper:
         left, top, right, bottom = box
         part = pixels[top:bottom, left:right]
         corner = np.array([left, top, 0], np.float32)
-        facing = masks.smoothstep(-topology.broad_normals(mesh, 2)[:, 2], 0.0, 0.35)
-        self._judge(part, mesh - corner, facing, person, photo, dt_s, OBSTACLES in steps)
+        facing = masks.smoothstep(-topology.broad_normals(mesh, 3)[:, 2], 0.0, 0.35)
+        with self._meter.lap("judge"):
+            opacity, scene = self._judge(part, mesh - corner, facing, person, dt_s, OBSTACLES in steps)
         self._attributes[:, 2] = facing * self._look.opacity
-        self._attributes[:, 3:] = (mesh - moved)[:, :2]
+        self._attributes[:, 3:5] = (mesh - moved)[:, :2]
+        if not (np.isfinite(scene).all() and np.isfinite(self._attributes).all()):
+            del self._people[face.track_id]  # what is remembered is spoilt; the next frame starts afresh
+            return False
         with self._meter.lap("draw"):
-            texture = _level(photo.texture, float(np.ptp(mesh[:, 1])))
-            self._device.draw(part, moved - corner, self._attributes, self._triangles, texture, self._light)
+            self._draw(part, moved - corner, person, opacity, scene)
         return True
 
     def forget(self, followed: Collection[int]) -> None:
@@ -135,23 +159,55 @@ class MeshSwapper:
         for track_id in [track_id for track_id in self._people if track_id not in followed]:
             del self._people[track_id]
 
+    def _choose_photo(self, person: _Person, yaw_rad: float) -> None:
+        """Show the photo that faces most the way the person does, and change it only for a clearly better one."""
+        off_rad = [abs(photo.shape.yaw_rad - yaw_rad) for photo in self._photos]
+        best = int(np.argmin(off_rad))
+        if person.photo < 0:
+            person.photo, person.since_switch_s = best, FADE_S
+        elif off_rad[best] < off_rad[person.photo] - SWITCH_RAD and person.since_switch_s >= FADE_S:
+            person.former, person.photo, person.since_switch_s = person.photo, best, 0.0
+
     def _judge(
-        self, part: U8, mesh: F32, facing: F32, person: _Person, photo: MeshIdentity, dt_s: float, obstacles: bool
-    ) -> None:
-        """Fill the map of light and opacity from what is seen of the person."""
-        with self._meter.lap("judge"):
-            self._device.unwrap(part, mesh, self._texels.corners, self._texels.weights, self._seen, self._known)
-            weight = self._known * self._texels.interpolate(facing[:, None])[..., 0]
-            opacity = self._border
-            if obstacles and self._look.obstacles:
-                blocked = person.appearance.blocked(self._seen, weight, dt_s)
-                weight = weight * (1 - blocked)
-                opacity = opacity * (1 - cv2.resize(blocked, (LIGHT_PX, LIGHT_PX)))
-            factors = person.light.factors(self._seen, weight * self._skin, photo.light, dt_s)
-            if self._look.colour < 1:
-                factors = factors**self._look.colour
-            self._light[..., :3] = cv2.resize(factors, (LIGHT_PX, LIGHT_PX))
-            self._light[..., 3] = opacity
+        self, part: U8, mesh: F32, facing: F32, person: _Person, dt_s: float, obstacles: bool
+    ) -> tuple[F32, F32]:
+        """Say where the new face is shown, (m, m) 0..1, and what light it stands in, see ``colour.LightTransfer``."""
+        corners, weights = self._texels.corners, self._texels.weights
+        self._device.unwrap(part, mesh, facing, corners, weights, self._seen, self._known)
+        weight, opacity = self._known, self._border
+        if obstacles and self._look.obstacles:
+            blocked = person.appearance.blocked(self._seen, weight, dt_s)
+            weight = weight * (1 - blocked)
+            opacity = opacity * (1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX)))
+        return opacity, person.light.scene(self._seen, weight * self._skin, dt_s)
+
+    def _draw(self, part: U8, mesh: F32, person: _Person, opacity: F32, scene: F32) -> None:
+        """Draw the photo, and for a moment after a change the former one under it."""
+        face_px = float(np.ptp(mesh[:, 1]))
+        person.level = _level(self._photos[person.photo].texture, face_px, person.level)
+        layers = [(person.photo, 1.0)]
+        if person.since_switch_s < FADE_S:
+            layers = [(person.former, 1.0), (person.photo, person.since_switch_s / FADE_S)]
+        for photo, share in layers:
+            identity = self._photos[photo]
+            self._attributes[:, 5:] = at_points(factors(scene, identity.light, self._look.colour))
+            self._attributes[:, 2] *= share
+            texture = identity.texture.levels[person.level]
+            self._device.draw(part, mesh, self._attributes, self._triangles, texture, opacity[..., None])
+            self._attributes[:, 3:5] = 0  # the first layer has already moved what lies under it
+
+
+def at_points(picture: F32) -> F32:
+    """Sample a picture that is laid out like the texture at the points of the mesh.
+
+    Args:
+        picture: (n, n, 3) float32.
+
+    Returns:
+        (468, 3) float32.
+    """
+    place = topology.face_mesh().uv * np.float32(picture.shape[0]) - np.float32(0.5)
+    return cv2.remap(picture, place[:, None], None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[:, 0]
 
 
 def _rectangle(moved: F32, mesh: F32, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
@@ -163,11 +219,13 @@ def _rectangle(moved: F32, mesh: F32, shape: tuple[int, ...]) -> tuple[int, int,
     return (left, top, right, bottom) if right - left >= 2 and bottom - top >= 2 else None
 
 
-def _level(texture: FaceTexture, face_px: float) -> U8:
-    """The smallest mip level that still has enough texels for a face of this height."""
-    level = texture.levels[0]
-    for smaller in texture.levels[1:]:
-        if smaller.shape[0] * 0.89 < TEXELS_PER_PX * face_px:
-            break
-        level = smaller
-    return level
+def _level(texture: FaceTexture, face_px: float, current: int) -> int:
+    """The smallest mip level that still has enough texels for a face of this height; the current one if it will do."""
+
+    def smallest(height_px: float) -> int:
+        enough = [n for n, level in enumerate(texture.levels) if level.shape[0] >= TEXELS_PER_PX * height_px]
+        return enough[-1] if enough else 0
+
+    # A face that breathes about the edge between two levels must not flicker between them.
+    finest, coarsest = smallest(face_px * 1.1), smallest(face_px * 0.9)
+    return min(max(current, finest), coarsest)

@@ -15,7 +15,10 @@ from realtime.types import F32, F64
 USUAL_S = 2.0
 """Time constant of the person's usual shape; longer than an expression, shorter than it takes to notice a drift."""
 
-SMOOTHING_ROUNDS = 4
+SETTLE_S = 0.15
+"""Time constant of the shift itself, so that a change of photo is no jump."""
+
+SMOOTHING_ROUNDS = 6
 """Neighbour averages over the difference of shapes. They take out what opens and closes (lids, lips): the loops' two
 edges get the same shift, so the openings stay the person's own."""
 
@@ -77,6 +80,7 @@ class ShapeTransfer:
 
     def __init__(self) -> None:
         self._usual: F32 | None = None
+        self._offsets: F32 | None = None
         self._frames = 0
 
     def offsets(self, source: Shape, person: Shape, dt_s: float) -> F32:
@@ -97,4 +101,8 @@ class ShapeTransfer:
         frontal = max(0.0, float(np.cos(person.yaw_rad))) ** 4
         rate = frontal * max(1 / self._frames, 1 - np.exp(-dt_s / USUAL_S))
         self._usual += np.float32(rate) * (person.points - self._usual)
-        return topology.smoother(SMOOTHING_ROUNDS) @ (source.points - self._usual)
+        wanted = topology.smooth_shifts(source.points - self._usual, SMOOTHING_ROUNDS)
+        if self._offsets is None:
+            self._offsets = wanted
+        self._offsets += np.float32(1 - np.exp(-dt_s / SETTLE_S)) * (wanted - self._offsets)
+        return self._offsets

@@ -180,7 +180,7 @@ def test_smoothing_is_linear_and_calms(seed: int, factor: float) -> None:
 
 
 def turn(yaw: float, pitch: float) -> F64:
-    rotation = cv2.Rodrigues(np.array([pitch, 0, 0]))[0] @ cv2.Rodrigues(np.array([0, yaw, 0]))[0]
+    rotation = cv2.Rodrigues(np.array([pitch, 0.0, 0.0]))[0] @ cv2.Rodrigues(np.array([0.0, yaw, 0.0]))[0]
     return np.asarray(rotation, np.float64)
 
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from realtime.detect import Detector
+import cv2
+import numpy as np
+
+from realtime import geometry
+from realtime.detect import Detector, prominence
 from realtime.errors import IdentityError
+from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
 from realtime.photos import read_photo
-from realtime.types import F32, U8
+from realtime.types import F32, U8, Size
 
 LEAST_FACE_PX = 48
 """Lowest face, brow to chin, that a photo may have: below, there is nothing to recognise anyone by."""
-MIN_PRESENCE = 0.5
-"""How sure the mesh network must be, 0..1."""
-RIVAL = 0.8
-"""Share of the best score that a candidate needs: a badge that looks like a face scores well below a real one."""
 ROUNDS = 3
 """How often the mesh is looked for again in its own crop; the first crop, from the detector, is a rough one."""
+SAME_FACE_IOU = 0.25
+"""Overlap from which two meshes are of the same face."""
+BORDER = 0.25
+"""Width, over the photo's longer side, of the border put around a photo in which no face is found: the detector misses
+faces that have no surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +59,39 @@ def read_portrait(path: str | Path, detector: Detector, mesh_net: MeshNet) -> Po
         IdentityError: the file is no usable picture, shows no face, or shows it too small.
     """
     pixels = read_photo(path)
-    candidates: list[tuple[float, F32]] = []
-    for detection in detector.detect_everywhere(pixels):
-        mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_detection(detection))
-        for _ in range(ROUNDS):
-            mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_mesh(mesh))
-        if presence >= MIN_PRESENCE:
-            candidates.append((detection.score, mesh))
-    if not candidates:
-        raise IdentityError(f"{path} shows no face", "take a photo that shows one face from the front, well lit")
-    best = max(score for score, _ in candidates)
-    meshes = [mesh for score, mesh in candidates if score >= RIVAL * best]
-    height_px = float(meshes[0][:, 1].max() - meshes[0][:, 1].min())
+    meshes = _faces(pixels, detector, mesh_net) or _faces_with_border(pixels, detector, mesh_net)
+    if not meshes:
+        raise IdentityError(
+            f"{path} shows no face", "take a photo that shows one face upright, from the front and well lit"
+        )
+    height_px = float(np.ptp(meshes[0][:, 1]))
     if height_px < LEAST_FACE_PX:
         raise IdentityError(
             f"the face in {path} is only {height_px:.0f} pixels high",
             f"take a photo in which the face is at least {LEAST_FACE_PX} pixels high, better 300",
         )
     return Portrait(str(path), pixels, meshes[0], len(meshes))
+
+
+def _faces(pixels: U8, detector: Detector, mesh_net: MeshNet) -> list[F32]:
+    """Find the meshes of all faces, the most prominent first."""
+    meshes: list[F32] = []
+    for detection in detector.detect_everywhere(pixels):
+        mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_detection(detection))
+        for _ in range(ROUNDS):
+            mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_mesh(mesh))
+        known = [geometry.bounds(other) for other in meshes]
+        if (
+            is_face(detection.score, presence)
+            and not (geometry.iou(geometry.bounds(mesh), known) > SAME_FACE_IOU).any()
+        ):
+            meshes.append(mesh)
+    size = Size(pixels.shape[1], pixels.shape[0])
+    return sorted(meshes, key=lambda mesh: -prominence(geometry.bounds(mesh), size))
+
+
+def _faces_with_border(pixels: U8, detector: Detector, mesh_net: MeshNet) -> list[F32]:
+    """Find faces that fill the photo to its edges."""
+    border = round(BORDER * max(pixels.shape))
+    padded = cv2.copyMakeBorder(pixels, border, border, border, border, cv2.BORDER_CONSTANT, value=(128, 128, 128))
+    return [mesh - np.array([border, border, 0], np.float32) for mesh in _faces(padded, detector, mesh_net)]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
-import cv2
 import numpy as np
 
+from realtime import reduced
 from realtime.choose import Chooser
+from realtime.errors import LiveError
 from realtime.guard import Guard, Outcome, is_sound
 from realtime.meter import Meter
 from realtime.swappers import Swapper
-from realtime.track import Tracker
+from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality
 
 log = logging.getLogger(__name__)
+
+EAGER = 5
+"""How many times as often newcomers are looked for where they would be swapped: until found, they are shown bare. At 30
+frames/s with a look every 15 frames, somebody who steps in beside a swapped person is found within half a second."""
 
 
 class Pipeline:
@@ -28,18 +31,26 @@ class Pipeline:
         chooser: says which of them are swapped.
         swapper: paints them over.
         guard: decides what is shown instead of a face that was not swapped.
-        meter: gets the laps.
+        meter: gets the laps, and a counter ``failed <kind>`` for each kind of failure.
+        on_event: told in words of each kind of failure, the first time.
     """
 
-    def __init__(self, tracker: Tracker, chooser: Chooser, swapper: Swapper, guard: Guard, meter: Meter) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        chooser: Chooser,
+        swapper: Swapper,
+        guard: Guard,
+        meter: Meter,
+        on_event: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._tracker, self._chooser, self._swapper = tracker, chooser, swapper
-        self._guard, self._meter = guard, meter
-        self._scale = 1.0
-        self._work: U8 | None = None
+        self._guard, self._meter, self._on_event = guard, meter, on_event
+        self._failures: set[str] = set()
         self.faces: tuple[Face, ...] = ()
-        """Faces of the latest frame that were to be swapped, in capture-size pixels; a new tuple for each frame."""
+        """Faces of the latest frame that were to be swapped, in its pixels; a new tuple for each frame. Any thread."""
         self.failure = ""
-        """What went wrong in the latest frame that failed, in words; empty when none ever did."""
+        """What went wrong in the latest frame that failed, in words; empty when none ever did. Any thread."""
 
     def process(self, frame: Frame, quality: Quality, now_s: float) -> Frame:
         """Take one frame from the camera's picture to the one that may be shown.
@@ -53,58 +64,51 @@ class Pipeline:
             A frame of the same size and number. Never one with a bare face that was to be swapped, whatever fails.
         """
         try:
-            frame, outcome, lost_boxes = self._swapped(frame, quality)
+            outcome, bare = self._swap_chosen(frame, quality)
         except Exception as error:
-            self.failure = f"{type(error).__name__}: {error}"
-            self._meter.count(f"failed {type(error).__name__}")
+            self.faces, outcome, bare = (), Outcome.FAILED, []
+            self._note(type(error).__name__, error)
             log.debug("frame %d failed", frame.seq, exc_info=True)
-            outcome, lost_boxes = Outcome.FAILED, ()
         with self._meter.lap("settle"):
-            return self._guard.settle(now_s, frame, outcome, lost_boxes)
+            return self._guard.settle(now_s, frame, outcome, bare)
 
-    def _swapped(self, frame: Frame, quality: Quality) -> tuple[Frame, Outcome, Sequence[F32]]:
-        """Locate, then render."""
-        work = self._shrunk(frame.pixels, quality.scale)
-        sighting = self._tracker.follow(work, frame.t_capture_s, quality.detect_every_n)
-        faces, lost_boxes = self._chooser.choose(sighting)
-        self._swapper.forget([face.track_id for face in sighting.faces] + list(sighting.lost))
-        self.faces = tuple(_scaled(face, 1 / self._scale) for face in faces)
-        bare = list(lost_boxes)
-        for face in faces:
-            done = self._swapper.swap(work, face, frame.t_capture_s, quality.steps)
-            if not done or not is_sound(_inside(work, face.box_xyxy)):
-                bare.append(face.box_xyxy)
-        if len(bare) == len(faces) + len(lost_boxes):
-            return frame, Outcome.LOST if bare else Outcome.NO_FACE, ()
-        if work is not frame.pixels:
-            with self._meter.lap("enlarge"):
-                cv2.resize(work, frame.size, dst=frame.pixels, interpolation=cv2.INTER_LINEAR)
-        return frame, Outcome.SWAPPED, [box / np.float32(self._scale) for box in bare]
+    def _swap_chosen(self, frame: Frame, quality: Quality) -> tuple[Outcome, list[F32]]:
+        """Locate, choose and swap. Returns the outcome and the boxes of faces that are bare in a swapped picture."""
+        sighting = self._locate(frame, quality)
+        self.faces, lost_boxes = self._chooser.choose(sighting)
+        self._swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
+        bare = [*lost_boxes, *(face.box_xyxy for face in self.faces if not self._swap(frame, face, quality))]
+        if len(bare) < len(self.faces) + len(lost_boxes):
+            return Outcome.SWAPPED, bare
+        return (Outcome.LOST if bare else Outcome.NO_FACE), []
 
-    def _shrunk(self, pixels: U8, scale: float) -> U8:
-        """The working picture: the frame itself at full scale, else a smaller copy in a buffer that is kept."""
-        if scale != self._scale:
-            self._tracker.rescale(scale / self._scale)
-            self._scale = scale
-        if scale == 1.0:
-            return pixels
-        width, height = (max(2, math.ceil(side * scale)) for side in pixels.shape[1::-1])
-        if self._work is None or self._work.shape[:2] != (height, width):
-            self._work = np.empty((height, width, 3), np.uint8)
-        with self._meter.lap("shrink"):
-            cv2.resize(pixels, (width, height), dst=self._work, interpolation=cv2.INTER_AREA)
-        return self._work
+    def _locate(self, frame: Frame, quality: Quality) -> Sighting:
+        every_n = quality.detect_every_n
+        if self._chooser.has_room:
+            every_n = max(1, every_n // EAGER)
+        return self._tracker.follow(frame.pixels, frame.t_capture_s, every_n)
 
+    def _swap(self, frame: Frame, face: Face, quality: Quality) -> bool:
+        """Swap one face. Says whether the person may be shown."""
+        if not reduced.swap(self._swapper, frame.pixels, face, frame.t_capture_s, quality.steps, quality.scale):
+            return False
+        if is_sound(_middle(frame.pixels, face.box_xyxy)):
+            return True
+        self._note("black picture", "the swapper painted a face black")
+        return False
 
-def _scaled(face: Face, factor: float) -> Face:
-    if factor == 1:
-        return face
-    k = np.float32(factor)
-    return replace(face, box_xyxy=face.box_xyxy * k, points5=face.points5 * k, mesh=face.mesh * k)
+    def _note(self, kind: str, what: Exception | str) -> None:
+        """Remember and count a failure, and tell of it if it is the first of its kind."""
+        self.failure = f"{what.message}; {what.hint}" if isinstance(what, LiveError) else f"{kind}: {what}"
+        self._meter.count(f"failed {kind}")
+        if kind not in self._failures:
+            self._failures.add(kind)
+            self._on_event(f"pictures cannot be swapped and are not shown: {self.failure}")
 
 
-def _inside(pixels: U8, box_xyxy: F32) -> U8:
-    """The part of the picture in a box."""
+def _middle(pixels: U8, box_xyxy: F32) -> U8:
+    """The middle third of what is in view of a face: every swapper paints there, and it holds no background."""
     height, width = pixels.shape[:2]
-    left, top, right, bottom = np.clip(box_xyxy, 0, (width, height, width, height)).astype(int)
-    return pixels[top : bottom + 1, left : right + 1]
+    left, top, right, bottom = (int(side) for side in np.clip(box_xyxy, 0, (width, height, width, height)))
+    x, y = (right - left) // 3, (bottom - top) // 3
+    return pixels[top + y : bottom - y + 1, left + x : right - x + 1]

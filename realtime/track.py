@@ -1,28 +1,36 @@
 """Follows faces from frame to frame and keeps their names; knows the past of each face, never what is done with it.
 
-The mesh of one frame says where to look in the next, so the detector runs only when there is nobody to follow, when
-somebody was lost, and every n frames for newcomers.
+The mesh of one frame says where to look in the next, so the detector runs only when there is nobody to follow, while
+somebody is lost, and every n frames for newcomers. To become a track takes more evidence than to stay one: a badge on a
+suit never becomes one, and a face behind a hand stays one.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from realtime import geometry
 from realtime.detect import Detection, Detector, prominence
-from realtime.landmarks import MeshNet, points5
+from realtime.evidence import is_face
+from realtime.landmarks import MeshNet
 from realtime.meter import Meter
-from realtime.smoothing import MeshSmoother
-from realtime.types import F32, U8, Face, Size
+from realtime.trail import Look, Track
+from realtime.types import F32, F64, U8, Face, Size
 
 MOST_FACES = 8
-"""Faces followed at once; the most prominent ones. Each costs a run of the mesh network."""
+"""Faces followed at once. Each costs a run of the mesh network."""
+MOST_CANDIDATES = 3
+"""Unknown candidates of one look that are examined, the surest first. Each costs two runs of the mesh network."""
 REMEMBER_S = 2.0
 """How long a lost face is looked for by its name and reported as lost."""
 SAME_FACE_IOU = 0.25
 """Overlap from which a detection and a followed face are the same face."""
+DOUBLE_IOU = 0.5
+"""Overlap from which two meshes are on one face."""
 LARGEST_JUMP = 0.6
 """Change of place or size between two frames, in face heights, that no head makes: the mesh slipped off."""
 
@@ -34,38 +42,10 @@ class Sighting:
     Attributes:
         faces: in view, the most prominent first.
         lost: ids of faces that were followed until at most ``REMEMBER_S`` ago, and the box (4,) where each was last.
-        searched: the detector has looked everywhere since a face was last found or lost, so nobody else is in view.
     """
 
     faces: tuple[Face, ...]
     lost: dict[int, F32]
-    searched: bool
-
-
-class _Track:
-    """One followed face."""
-
-    def __init__(self, track_id: int) -> None:
-        self.id = track_id
-        self.smoother = MeshSmoother()
-        self.measured: F32 | None = None
-        self.mesh: F32 | None = None
-        self.score = 0.0
-        self.age_frames = 0
-        self.lost_s: float | None = None
-
-    def accept(self, measured: F32, presence: float, now_s: float) -> None:
-        self.measured, self.score, self.lost_s = measured, presence, None
-        self.mesh = self.smoother.smooth(measured, now_s)
-
-    def rescale(self, factor: np.float32) -> None:
-        self.smoother.rescale(factor)
-        self.measured = None if self.measured is None else self.measured * factor
-        self.mesh = None if self.mesh is None else self.mesh * factor
-
-    def face(self) -> Face:
-        assert self.mesh is not None
-        return Face(geometry.bounds(self.mesh), self.score, points5(self.mesh), self.mesh, self.id, self.age_frames)
 
 
 class Tracker:
@@ -74,145 +54,134 @@ class Tracker:
     Args:
         detector: looks for faces.
         mesh_net: looks at one face.
-        min_presence: below it the mesh network is taken to see no face, 0..1.
-        meter: gets the laps "detect" and "mesh".
+        min_presence: below it the mesh network is taken to have lost the face that it followed, 0..1.
+        meter: gets the laps "detect" (with the examination of what was detected) and "mesh".
     """
 
     def __init__(self, detector: Detector, mesh_net: MeshNet, min_presence: float, meter: Meter) -> None:
         self._detector, self._mesh_net = detector, mesh_net
         self._min_presence, self._meter = min_presence, meter
-        self._tracks: list[_Track] = []
-        self._next_id = 1
-        self._since_detect = 0
-        self._searched_calls = 0
+        self._tracks: list[Track] = []
+        self._last_id = 0
+        self._since_search = 0
+        self._size: Size | None = None
 
     def follow(self, pixels: U8, now_s: float, detect_every_n: int) -> Sighting:
         """Find the faces of the next frame.
 
+        The first picture and the first of another size are searched everywhere at once, so whoever is in view is known
+        from the first picture on. While somebody is followed and nobody is lost, a newcomer is found after at most
+        ``detect_every_n * Detector.calls_per_search`` frames.
+
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
-            now_s: when the frame was captured.
+            now_s: when the frame was captured. If it is before an earlier one, who is lost is forgotten.
             detect_every_n: frames between two looks for newcomers, >= 1.
 
         Returns:
             The faces in its pixels.
         """
         size = Size(pixels.shape[1], pixels.shape[0])
+        anew = size != self._size
+        if anew:
+            self._start_anew(size, now_s)
         with self._meter.lap("mesh"):
+            self._advance(pixels, now_s)
+        self._tracks = [t for t in self._tracks if t.lost_s is None or 0 <= now_s - t.lost_s <= REMEMBER_S]
+        self._since_search += 1
+        if anew or self._since_search >= detect_every_n or not self._tracks or self._lost():
+            self._since_search = 0
+            with self._meter.lap("detect"):
+                self._search(pixels, now_s, everywhere=anew)
+        faces = sorted((t.face() for t in self._followed()), key=lambda f: -prominence(f.box_xyxy, size))
+        return Sighting(tuple(faces), {t.id: t.box for t in self._lost()})
+
+    def _followed(self) -> list[Track]:
+        return [track for track in self._tracks if track.lost_s is None]
+
+    def _lost(self) -> list[Track]:
+        return [track for track in self._tracks if track.lost_s is not None]
+
+    def _start_anew(self, size: Size, now_s: float) -> None:
+        """Take up pictures of another size: everyone is to be found again, and has kept the name."""
+        if self._size is not None:
+            factor = np.array([size.w / self._size.w, size.h / self._size.h, size.h / self._size.h], np.float32)
             for track in self._tracks:
-                if track.lost_s is None:
-                    self._advance(track, pixels, now_s)
-        self._drop_doubles()
-        lost = [track for track in self._tracks if track.lost_s is not None]
-        self._since_detect += 1
-        if lost or not self._tracks or self._since_detect >= detect_every_n:
-            self._since_detect = 0
-            self._look(pixels, now_s, lost)
-        self._tracks = [t for t in self._tracks if t.lost_s is None or now_s - t.lost_s <= REMEMBER_S]
-        faces = sorted(
-            (t.face() for t in self._tracks if t.lost_s is None), key=lambda f: -prominence(f.box_xyxy, size)
-        )
-        gone = {t.id: geometry.bounds(t.mesh) for t in self._tracks if t.lost_s is not None and t.mesh is not None}
-        return Sighting(tuple(faces), gone, self._searched_calls >= self._detector.calls_per_search(size))
+                track.rescale(factor, now_s)
+        self._size = size
 
-    def rescale(self, factor: float) -> None:
-        """Go on in pictures of another size.
-
-        Args:
-            factor: new size over old size.
-        """
-        for track in self._tracks:
-            track.rescale(np.float32(factor))
-
-    def _advance(self, track: _Track, pixels: U8, now_s: float) -> None:
-        assert track.measured is not None
-        mesh, presence = self._mesh_net.locate(pixels, self._mesh_net.crop_of_mesh(track.measured))
-        track.age_frames += 1
-        if presence < self._min_presence or _slipped(track.measured, mesh) or not _in_view(mesh, pixels):
-            track.lost_s = now_s
-            self._searched_calls = 0
-        else:
-            track.accept(mesh, presence, now_s)
-
-    def _look(self, pixels: U8, now_s: float, lost: list[_Track]) -> None:
-        """Run the detector once, confirm the faces that are followed, and follow those that are not."""
-        with self._meter.lap("detect"):
-            if self._next_id == 1 and not self._searched_calls:  # the first picture of all: no half measures
-                found = self._detector.detect_everywhere(pixels)
-                self._searched_calls = self._detector.calls_per_search(Size(pixels.shape[1], pixels.shape[0]))
+    def _advance(self, pixels: U8, now_s: float) -> None:
+        """Find each followed face in the next frame, from where it was in the last one."""
+        moves: list[tuple[float, Track, Look]] = []
+        for track in self._followed():
+            track.age_frames += 1
+            look = self._see(pixels, self._mesh_net.crop_of_mesh(track.look.mesh))
+            jump = track.jump(look.place, now_s) if look else math.inf
+            if look is None or look.presence < self._min_presence or jump > LARGEST_JUMP:
+                track.lost_s = now_s
             else:
-                near = [geometry.bounds(t.mesh) for t in lost if t.mesh is not None]
-                found = self._detector.detect(pixels, near)
-        self._searched_calls += 1
-        for detection in found:
-            track = self._same(detection)
-            if track is not None and track.lost_s is None:
+                moves.append((jump, track, look))
+        taken: list[F32] = []
+        for _, track, look in sorted(moves, key=lambda move: move[0]):
+            if _overlaps(look.box, taken, DOUBLE_IOU):  # two tracks on one face: it is the one that moved as expected
+                track.lost_s = now_s
+            else:
+                track.advance(look, now_s)
+                taken.append(look.box)
+
+    def _search(self, pixels: U8, now_s: float, *, everywhere: bool) -> None:
+        """Run the detector, confirm the faces that are followed, and follow those that are not."""
+        if everywhere:
+            found = self._detector.detect_everywhere(pixels)
+        else:
+            found = self._detector.detect(pixels, [track.box for track in self._lost()])
+        unknown = [detection for detection in found if not self._confirms(detection)]
+        if not everywhere:
+            unknown = sorted(unknown, key=lambda detection: -detection.score)[:MOST_CANDIDATES]
+        fresh: list[Look] = []
+        for detection in unknown:
+            look = self._examine(pixels, detection)
+            others = [track.look.box for track in self._followed()] + [other.box for other in fresh]
+            if look and not _overlaps(look.box, others, SAME_FACE_IOU):
+                fresh.append(look)
+        self._name(fresh, now_s)
+
+    def _confirms(self, detection: Detection) -> bool:
+        """Note that the detector, too, sees a face that is followed."""
+        for track in self._followed():
+            if _overlaps(detection.box_xyxy, [track.box], SAME_FACE_IOU):
                 track.age_frames = 0
-            elif track is not None or len(self._tracks) < MOST_FACES:
-                self._start(detection, track, pixels, now_s)
+                return True
+        return False
 
-    def _start(self, detection: Detection, track: _Track | None, pixels: U8, now_s: float) -> None:
-        """Follow a detected face, under its old name where it has one."""
-        mesh, _ = self._mesh_net.locate(pixels, self._mesh_net.crop_of_detection(detection))
-        mesh, presence = self._mesh_net.locate(pixels, self._mesh_net.crop_of_mesh(mesh))
-        if presence < self._min_presence or not _in_view(mesh, pixels):
-            return
-        if any(
-            t.lost_s is None
-            and t.mesh is not None
-            and float(geometry.iou(geometry.bounds(mesh), geometry.bounds(t.mesh))[0]) > SAME_FACE_IOU
-            for t in self._tracks
-        ):
-            return
-        if track is None:
-            track = _Track(self._next_id)
-            self._next_id += 1
-            self._tracks.append(track)
-        track.accept(mesh, presence, now_s)
-        track.age_frames = 0
-        self._searched_calls = 0
+    def _examine(self, pixels: U8, detection: Detection) -> Look | None:
+        """Look at a candidate twice: only the mesh's own crop is one that the network can judge."""
+        rough = self._see(pixels, self._mesh_net.crop_of_detection(detection))
+        look = self._see(pixels, self._mesh_net.crop_of_mesh(rough.mesh)) if rough else None
+        return look if look and is_face(detection.score, look.presence) else None
 
-    def _same(self, detection: Detection) -> _Track | None:
-        """The track that a detection belongs to, followed ones before lost ones."""
-        best, best_key = None, (False, 0.0)
-        for track in self._tracks:
-            if track.mesh is None:
-                continue
-            box = geometry.bounds(track.mesh)
-            overlap = float(geometry.iou(detection.box_xyxy, box)[0])
-            near = float(np.linalg.norm(_centre(detection.box_xyxy) - _centre(box))) < (box[3] - box[1])
-            key = (track.lost_s is None, overlap)
-            if (overlap > SAME_FACE_IOU or (track.lost_s is not None and near)) and (best is None or key > best_key):
-                best, best_key = track, key
-        return best
+    def _see(self, pixels: U8, frame_from_crop: F64) -> Look | None:
+        """Look at one crop; ``None`` where there can be no face: less than a third of it is in the picture."""
+        mesh, presence = self._mesh_net.locate(pixels, frame_from_crop)
+        look = Look(mesh, presence)
+        return look if look.share_inside(pixels.shape[1], pixels.shape[0]) > 1 / 3 else None
 
-    def _drop_doubles(self) -> None:
-        """Two tracks that ended up on one face: the older one keeps it."""
-        kept: list[_Track] = []
-        for track in self._tracks:
-            if track.lost_s is None and track.mesh is not None:
-                box = geometry.bounds(track.mesh)
-                others = [geometry.bounds(t.mesh) for t in kept if t.lost_s is None and t.mesh is not None]
-                if others and float(geometry.iou(box, others).max()) > 0.5:
-                    continue
-            kept.append(track)
-        self._tracks = kept
+    def _name(self, fresh: list[Look], now_s: float) -> None:
+        """Give faces their old names where they may have one, the nearest first, and new ones to the rest."""
+        pairs = [
+            (track.distance(look.place, now_s), track, look)
+            for track in self._lost()
+            for look in fresh
+            if track.may_be(look.place, now_s)
+        ]
+        for _, track, look in sorted(pairs, key=lambda pair: pair[0]):
+            if track.lost_s is not None and look in fresh:
+                track.find(look, now_s)
+                fresh.remove(look)
+        for look in fresh[: MOST_FACES - len(self._followed())]:
+            self._last_id += 1
+            self._tracks.append(Track(self._last_id, look, now_s))
 
 
-def _centre(box: F32) -> F32:
-    return (box[:2] + box[2:]) / 2
-
-
-def _slipped(before: F32, after: F32) -> bool:
-    """Whether a mesh moved or grew by more than a head can between two frames."""
-    old, new = geometry.bounds(before), geometry.bounds(after)
-    height = max(float(old[3] - old[1]), 1.0)
-    moved = float(np.linalg.norm(_centre(new) - _centre(old))) / height
-    grown = abs(float(new[3] - new[1]) / height - 1)
-    return not np.isfinite(after).all() or moved > LARGEST_JUMP or grown > LARGEST_JUMP
-
-
-def _in_view(mesh: F32, pixels: U8) -> bool:
-    """Whether at least a third of the face is inside the picture."""
-    x, y = mesh[:, 0], mesh[:, 1]
-    return bool(((x >= 0) & (y >= 0) & (x < pixels.shape[1]) & (y < pixels.shape[0])).mean() > 1 / 3)
+def _overlaps(box: F32, others: Sequence[F32], limit_iou: float) -> bool:
+    return bool(others) and float(geometry.iou(box, others).max()) > limit_iou

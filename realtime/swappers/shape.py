@@ -60,8 +60,8 @@ class Shape:
 
     @property
     def yaw_rad(self) -> float:
-        """Turn of the head about the vertical axis, positive to the right of the picture."""
-        return float(np.arctan2(-self.rotation[2, 0], self.rotation[0, 0]))
+        """Turn of the head about its own vertical axis, positive to the right of the picture; a tilt does not count."""
+        return float(np.arctan2(self.rotation[2, 0], self.rotation[2, 2]))
 
     def to_picture(self, offsets: F32) -> F32:
         """Take offsets from the shape's frame into the picture.

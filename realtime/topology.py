@@ -151,7 +151,7 @@ def region(n: int, *loops: tuple[int, ...]) -> NDArray[np.uint8]:
     return mask
 
 
-MOUTH_SHARE = 0.8
+MOUTH_SHARE = 0.65
 """Share of the shift that the lips take: the rest of a photo's smile stays in the photo."""
 
 

@@ -54,8 +54,11 @@ def keep(settings: Settings) -> None:
 
 def repeated(settings: Settings, last_run: Layer) -> tuple[str, ...]:
     """Which of the last run's values are in use, for the banner."""
-    now = {"source.photos": list(settings.source.photos), "input.what": settings.input.what}
-    now["output.to"] = list(settings.output.to)
+    now = {
+        "source.photos": settings.source.photos,
+        "input.what": settings.input.what,
+        "output.to": settings.output.to,
+    }
     names = {"source.photos": "face", "input.what": "input", "output.to": "output"}
     return tuple(names[key] for key, value in last_run.values.items() if value and value == now[key])
 

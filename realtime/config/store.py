@@ -105,15 +105,14 @@ def save_profile(name: str, settings: Settings) -> Path:
 
 
 def read_last_run() -> Layer:
-    """Read what the last run used; empty when there was none.
+    """Read what the last run used, as checked values; empty when there was none.
 
     Raises:
         ConfigError: the file is damaged.
     """
-    values = read_layer(last_run_path(), optional=True).values
-    layer = Layer("the last run", {key: values[key] for key in REMEMBERED_KEYS if key in values})
-    resolve([default_layer(), layer])
-    return layer
+    layer = read_layer(last_run_path(), optional=True)
+    checked = _flat(resolve([default_layer(), layer]))
+    return Layer("the last run", {key: checked[key] for key in REMEMBERED_KEYS if key in layer.values})
 
 
 def remember(values: Mapping[str, Any]) -> None:

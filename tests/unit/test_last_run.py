@@ -29,9 +29,9 @@ def test_photos_input_and_live_outputs_are_repeated_by_their_full_paths(home: Pa
     layer, warnings = last_run.recall()
     assert warnings == ()
     assert layer.values == {
-        "source.photos": [str(home / "me.png")],
+        "source.photos": (str(home / "me.png"),),
         "input.what": str(home / "clip.mkv"),
-        "output.to": ["preview"],
+        "output.to": ("preview",),
     }
     assert last_run.repeated(config.load(None, [], layer), layer) == ("face", "input", "output")
 
@@ -59,7 +59,7 @@ def test_the_first_start_has_nothing_to_repeat() -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"\xff\xfe\x00", b"[input]\nwhat = 3\n", b"[in", b"[input]\nwat = 'x'\n", b"x = 1", b"x = " + b"[" * 9999],
+    [b"\xff\xfe\x00", b"[input]\nwhat = 3.5\n", b"[in", b"[input]\nwat = 'x'\n", b"x = 1", b"x = " + b"[" * 9999],
 )
 def test_a_damaged_memory_is_one_warning_and_no_more(damage: bytes) -> None:
     last_run.keep(made(input__what="demo"))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.faces import Eyes
 
 # A property is about values, never about how busy the machine is.
 settings.register_profile("doppelcam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,3 +26,13 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("the real clips and photos (../shared/data) are not part of a plain checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def eyes() -> Iterator[Eyes]:
+    """The embedded networks, loaded once for all tests."""
+    from tests.faces import Eyes  # the networks load only for tests that ask for them
+
+    opened = Eyes()
+    yield opened
+    opened.close()

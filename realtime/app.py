@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from engines import registry
 from engines.card import load_card
@@ -25,7 +26,7 @@ from realtime.placard import placard
 from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
 from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
 from realtime.swappers import OPTIONAL_STEPS
-from realtime.swappers.mesh import MeshLook, MeshSwapper, identity_of
+from realtime.swappers.mesh import MeshIdentity, MeshLook, MeshSwapper, identity_of
 from realtime.swappers.texture import build_texture
 from realtime.track import Tracker
 
@@ -49,6 +50,19 @@ class Networks:
     device: Device
     detector: SsdDetector
     mesh_net: MeshNet
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFaces:
+    """The faces to show, made once.
+
+    Attributes:
+        identities: one for each photo.
+        facts: what a person should know about the photos, for the banner.
+    """
+
+    identities: tuple[MeshIdentity, ...]
     facts: tuple[tuple[str, str], ...]
 
 
@@ -95,20 +109,36 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
         )
 
 
-def build_pipeline(settings: Settings, networks: Networks, meter: Meter) -> Pipeline:
-    """Make the path of a frame, with the faces of the source photos.
+def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
+    """Read the source photos, or the built-in one where none is named.
 
     Raises:
         IdentityError: a photo cannot be used.
     """
     photos = settings.source.photos or (str(sample_source()),)
     portraits = [read_portrait(path, networks.detector, networks.mesh_net) for path in photos]
-    identities = tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits)
-    look = MeshLook(settings.swap.likeness, settings.swap.colour, settings.swap.opacity)
+    return SourceFaces(
+        tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits),
+        tuple(
+            ("face", f"{Path(portrait.path).name} shows {portrait.faces} faces; the largest, most central one is used")
+            for portrait in portraits
+            if portrait.faces > 1
+        ),
+    )
+
+
+def build_pipeline(settings: Settings, networks: Networks, faces: SourceFaces, meter: Meter) -> Pipeline:
+    """Make the path of a frame."""
+    look = MeshLook(
+        likeness=settings.swap.likeness,
+        colour=settings.swap.colour,
+        opacity=settings.swap.opacity,
+        obstacles=settings.swap.obstacles,
+    )
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
         Chooser(settings.faces.which),
-        MeshSwapper(networks.device, identities, look, meter),
+        MeshSwapper(networks.device, faces.identities, look, meter),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
     )

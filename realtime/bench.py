@@ -51,6 +51,19 @@ class Scene:
     copies: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What every run is made of."""
+
+    settings: Settings
+    networks: app.Networks
+    faces: app.SourceFaces
+
+    def pipeline(self, meter: Meter) -> Pipeline:
+        """Make a pipeline that has seen nothing yet."""
+        return app.build_pipeline(self.settings, self.networks, self.faces, meter)
+
+
 def measure(settings: Settings, scene: Scene, tell: Callable[[str], None]) -> dict[str, Any]:
     """Run the benchmark.
 
@@ -69,39 +82,47 @@ def measure(settings: Settings, scene: Scene, tell: Callable[[str], None]) -> di
     """
     with app.open_networks(settings) as networks:
         tell(f"preparing pictures of {scene.size}")
-        stock = _stock(settings, scene, networks)
+        stage = Stage(settings, networks, app.load_faces(settings, networks))
+        stock = _stock(stage, scene)
         runs: dict[str, Stats] = {}
-        faces = 0.0
-        _one_run(settings, networks, stock, 0, WARM_FRAMES)
+        swapped = 0.0
+        _one_run(stage, stock, 0, WARM_FRAMES)
         for fps in (0.0, *RATES):
             name = f"{fps:g}" if fps else "free"
             tell(f"{scene.frames} pictures, " + (f"paced at {name} fps" if fps else "as fast as possible"))
-            runs[name], seen = _one_run(settings, networks, stock, fps, scene.frames)
-            faces = faces or seen
-        facts = dict(networks.facts)
-    free = runs["free"]
-    paced = {name: stats for name, stats in runs.items() if name != "free"}
+            runs[name], seen = _one_run(stage, stock, fps, scene.frames)
+            swapped = swapped or seen
+        device = dict(networks.facts)["device"]
     return {
         "size": str(scene.size),
         "frames": scene.frames,
-        "faces": round(faces, 2),
+        "faces": round(swapped, 2),
+        **_figures(runs),
+        "peak_rss_mb": round(peak_rss_mb(), 1),
+        "engine": settings.swap.engine,
+        "device": device,
+        "machine": describe(),
+    }
+
+
+def _figures(runs: dict[str, Stats]) -> dict[str, Any]:
+    """Put the figures of the runs in the form of the report."""
+    free = runs["free"]
+    paced = {name: stats for name, stats in runs.items() if name != "free"}
+    return {
         "steps": {name: _plain(figures) for name, figures in free.steps.items() if name != "compute"},
         "compute_ms": _plain(free.steps["compute"]),
         "fps_free": round(free.fps_out, 1),
         "compute_paced_ms": {name: _plain(stats.steps["compute"]) for name, stats in paced.items()},
         "latency_ms": {name: _plain(next(iter(stats.latency_ms.values()))) for name, stats in paced.items()},
         "drops": {name: stats.drops for name, stats in runs.items()},
-        "peak_rss_mb": round(peak_rss_mb(), 1),
-        "engine": settings.swap.engine,
-        "device": facts["device"],
-        "machine": describe(),
     }
 
 
-def _one_run(settings: Settings, networks: app.Networks, stock: Stock, fps: float, frames: int) -> tuple[Stats, float]:
+def _one_run(stage: Stage, stock: Stock, fps: float, frames: int) -> tuple[Stats, float]:
     """Run the loop once over the stock; the figures, and the mean number of faces."""
     meter = Meter()
-    pipeline = app.build_pipeline(settings, networks, meter)
+    pipeline = stage.pipeline(meter)
     seen: list[int] = []
 
     def process(frame: Frame, quality: Quality, now_s: float) -> Frame:
@@ -114,19 +135,19 @@ def _one_run(settings: Settings, networks: app.Networks, stock: Stock, fps: floa
 
     show = loop.Show(
         open_source=rehearse,
-        open_sinks=[partial(app.open_one_sink, SinkSpec("null"), settings)],
+        open_sinks=[partial(app.open_one_sink, SinkSpec("null"), stage.settings)],
         process=process,
         meter=meter,
-        budget=app.build_budget(settings),
+        budget=app.build_budget(stage.settings),
         make_card=placard,
     )
     loop.run(show, threading.Event())
     return meter.snapshot(), sum(seen) / max(1, len(seen))
 
 
-def _stock(settings: Settings, scene: Scene, networks: app.Networks) -> Stock:
+def _stock(stage: Stage, scene: Scene) -> Stock:
     """Prepare the pictures."""
-    ends = app.name_ends(settings)
+    ends = app.name_ends(stage.settings)
     # A demo is drawn at the size that is measured; a close-up is cut from the source's own pixels.
     own_size = scene.face_height_px or scene.copies > 1
     wish = SourceWish(size=None if own_size else scene.size, paced=False, loop=True)
@@ -134,7 +155,7 @@ def _stock(settings: Settings, scene: Scene, networks: app.Networks) -> Stock:
     try:
         tile_from_source = None
         if scene.face_height_px:
-            box = _face_box(app.build_pipeline(settings, networks, Meter()), source)
+            box = _face_box(stage.pipeline(Meter()), source)
             tile_from_source = close_up(box, scene.face_height_px, tile_size(scene.size, scene.copies))
         return stock_from(source, scene.size, tile_from_source, scene.copies)
     finally:

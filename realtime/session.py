@@ -37,12 +37,13 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     _check_stats_file(settings.run.stats_file)
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
-    meter = Meter()
     with app.open_networks(settings) as networks:
-        pipeline = app.build_pipeline(settings, networks, meter)
+        faces = app.load_faces(settings, networks)
+        meter = Meter()
+        pipeline = app.build_pipeline(settings, networks, faces, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
-            terminal.banner([*banner_facts(settings, source, sinks), *networks.facts, *notes])
+            terminal.banner([*faces.facts, *banner_facts(settings, source, sinks), *networks.facts, *notes])
             _keep(settings, terminal)
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 

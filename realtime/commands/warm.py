@@ -19,7 +19,7 @@ def warm() -> None:
     source = open_source(SourceSpec("demo"), SourceWish(size=Size(640, 480), paced=False))
     with app.open_networks(settings) as networks:
         # Not a list of kernels, which would grow stale: what a run does is what gets compiled.
-        pipeline = app.build_pipeline(settings, networks, Meter())
+        pipeline = app.build_pipeline(settings, networks, app.load_faces(settings, networks), Meter())
         for _ in range(30):
             frame = source.read()
             if frame is not None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Literal
 
 from realtime.errors import LiveError
@@ -115,6 +116,23 @@ def _engines() -> Iterator[Check]:
         yield Check("engines", f"runtime {name}", "ok" if found.ok else "missing", found.reason, found.hint)
 
 
+def _kernels() -> Iterator[Check]:
+    """Look for the compiled kernels where numba keeps them; it names a file after the kernel and its line."""
+    from engines import raster
+
+    kernels = {name: kernel for name, kernel in vars(raster).items() if hasattr(kernel, "py_func") and name[0] != "_"}
+    cold = [
+        name
+        for name, kernel in kernels.items()
+        if not any(Path(kernel.stats.cache_path).glob(f"*.{name}-{kernel.py_func.__code__.co_firstlineno}.*.nbi"))
+    ]
+    if cold:
+        found = f"{len(cold)} of {len(kernels)} not compiled yet: the next start takes seconds longer"
+        yield Check("engines", "kernels", "missing", found, "doppelcam warm")
+    else:
+        yield Check("engines", "kernels", "ok", f"{len(kernels)} compiled")
+
+
 def _models() -> Iterator[Check]:
     from engines import card, store
 
@@ -208,6 +226,7 @@ CHECKS: dict[str, Callable[[], Iterator[Check]]] = {
     "machine": _machine,
     "packages": _packages,
     "engines": _engines,
+    "kernels": _kernels,
     "models": _models,
     "cameras": _cameras,
     "virtual camera": _virtual_camera,

@@ -15,7 +15,7 @@ COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", metavar=" ", help="Print JSON instead of a table.")] = False,
 ) -> int:
     """Say what this machine can do, and how to fix what it cannot."""
     from dataclasses import asdict

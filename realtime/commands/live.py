@@ -31,7 +31,9 @@ def live(
     size: Annotated[Text, typer.Option(metavar="WxH", help="Size of the incoming pictures.")] = None,
     fps: Annotated[Text, typer.Option(metavar="N", help="Incoming pictures per second.")] = None,
     duration: Annotated[Text, typer.Option(metavar="S", help="Stop after so many seconds.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="A recording may replace a file.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar=" ", help="A recording may replace a file.")
+    ] = False,
     stats: Annotated[Text, typer.Option(metavar="FILE", help="Write the figures of the run as JSON.")] = None,
     profile: Annotated[Text, typer.Option(metavar="NAME", help="Use a shipped or saved set of settings.")] = None,
     save: Annotated[Text, typer.Option(metavar="NAME", help="Save the settings of this run as a profile.")] = None,

@@ -20,7 +20,8 @@ def list_models() -> None:
     table = Table("model", "size", "licence", "commercial use", "file", box=None, pad_edge=False, header_style="bold")
     for path in sorted(card.FOLDER.glob("*.toml")):
         model = card.load_card(path.stem)
-        here = [str(folder) for folder in (store.user_folder(), store.EMBEDDED) if (folder / model.file).is_file()]
+        folders = {"yours": store.user_folder(), "embedded": store.EMBEDDED}
+        here = [name for name, folder in folders.items() if (folder / model.file).is_file()]
         table.add_row(
             model.name,
             f"{model.size_bytes / 1e6:.1f} MB",

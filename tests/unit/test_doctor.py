@@ -7,6 +7,7 @@ import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -80,3 +81,19 @@ def test_a_package_that_does_not_load_is_broken(monkeypatch: pytest.MonkeyPatch)
 def test_packages_that_are_all_well_take_one_row() -> None:
     checks = [Check("packages", name, "ok", "1.0", needed=True) for name in ("a", "b")]
     assert "2 installed and loading" in shown(checks)
+
+
+def test_kernels_that_are_not_compiled_yet_are_told_with_their_cure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from engines import raster
+
+    class Cold:
+        def __init__(self, kernel: object) -> None:
+            self.py_func = kernel.py_func  # type: ignore[attr-defined]  # numba's dispatcher has no types
+            self.stats = SimpleNamespace(cache_path=str(tmp_path))
+
+    monkeypatch.setattr(raster, "paint", Cold(raster.paint))
+    (kernels,) = [check for check in doctor.examine() if check.name == "kernels"]
+    assert (kernels.state, kernels.fix) == ("missing", "doppelcam warm")
+    assert not kernels.needed

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from realtime.swappers.mesh import MeshIdentity
+    from tests.actor import Actor
     from tests.faces import Eyes
 
 # A property is about values, never about how busy the machine is.
@@ -36,3 +38,20 @@ def eyes() -> Iterator[Eyes]:
     opened = Eyes()
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def source(eyes: Eyes) -> MeshIdentity:
+    """A source face for the mesh swap: a fringe, and an open smile that shows teeth."""
+    from realtime.assets import sample_source
+
+    return eyes.identity(sample_source())
+
+
+@pytest.fixture(scope="session")
+def actor(eyes: Eyes) -> Actor:
+    """A drawn person with wrinkles and glasses."""
+    from realtime.assets import demo_photo
+    from tests.actor import Actor
+
+    return Actor(eyes.identity(demo_photo()).texture)

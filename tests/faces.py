@@ -15,6 +15,8 @@ from realtime import geometry
 from realtime.detect import SsdDetector
 from realtime.identity import read_portrait
 from realtime.landmarks import MeshNet, points5
+from realtime.swappers.mesh import MeshIdentity, identity_of
+from realtime.swappers.texture import build_texture
 from realtime.types import F32, U8, Face
 
 Portrait = tuple[U8, F32]
@@ -30,6 +32,7 @@ class Eyes:
         self.detector = SsdDetector(detector, open_engine(detector), self.device)
         self.net = MeshNet(net, open_engine(net), self.device)
         self._known: dict[Path, Portrait] = {}
+        self._identities: dict[Path, MeshIdentity] = {}
 
     def portrait(self, path: Path) -> Portrait:
         """The photo of a file and its most prominent face; both are the caller's."""
@@ -38,6 +41,12 @@ class Eyes:
             self._known[path] = found.pixels, found.mesh
         pixels, mesh = self._known[path]
         return pixels.copy(), mesh.copy()
+
+    def identity(self, path: Path) -> MeshIdentity:
+        """The source face of a photo."""
+        if path not in self._identities:
+            self._identities[path] = identity_of(build_texture(*self.portrait(path)))
+        return self._identities[path]
 
     def follow(self, pictures: list[U8]) -> list[F32]:
         """The mesh in each picture of a clip that shows one face, steadied by nothing."""

@@ -37,7 +37,7 @@ def hopper(eyes: Eyes) -> Portrait:
 @pytest.fixture(scope="module")
 def bare(eyes: Eyes) -> FaceTexture:
     """The texture of ``collins``."""
-    return build_texture(*eyes.portrait(sample_source()))
+    return eyes.identity(sample_source()).texture
 
 
 def lab(texture: F32 | U8) -> F32:

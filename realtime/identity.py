@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import cv2
 import numpy as np
 
 from realtime import geometry
@@ -22,9 +21,6 @@ ROUNDS = 3
 """How often the mesh is looked for again in its own crop; the first crop, from the detector, is a rough one."""
 SAME_FACE_IOU = 0.25
 """Overlap from which two meshes are of the same face."""
-BORDER = 0.25
-"""Width, over the photo's longer side, of the border put around a photo in which no face is found: the detector misses
-faces that have no surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +55,13 @@ def read_portrait(path: str | Path, detector: Detector, mesh_net: MeshNet) -> Po
         IdentityError: the file is no usable picture, shows no face, or shows it too small.
     """
     pixels = read_photo(path)
-    meshes = _faces(pixels, detector, mesh_net) or _faces_with_border(pixels, detector, mesh_net)
+    large_enough = min(pixels.shape[:2]) >= LEAST_FACE_PX
+    meshes = _faces(pixels, detector, mesh_net) if large_enough else []
     if not meshes:
         raise IdentityError(
             f"{path} shows no face", "take a photo that shows one face upright, from the front and well lit"
         )
-    height_px = float(np.ptp(meshes[0][:, 1]))
+    height_px = float(np.ptp(meshes[0][:, :2], axis=0).max())  # also where the face lies on its side
     if height_px < LEAST_FACE_PX:
         raise IdentityError(
             f"the face in {path} is only {height_px:.0f} pixels high",
@@ -79,19 +76,10 @@ def _faces(pixels: U8, detector: Detector, mesh_net: MeshNet) -> list[F32]:
     for detection in detector.detect_everywhere(pixels):
         mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_detection(detection))
         for _ in range(ROUNDS):
-            mesh, presence = mesh_net.locate(pixels, mesh_net.crop_of_mesh(mesh))
-        known = [geometry.bounds(other) for other in meshes]
-        if (
-            is_face(detection.score, presence)
-            and not (geometry.iou(geometry.bounds(mesh), known) > SAME_FACE_IOU).any()
-        ):
+            mesh, again = mesh_net.locate(pixels, mesh_net.crop_of_mesh(mesh))
+            presence = min(presence, again)
+        overlaps = geometry.iou(geometry.bounds(mesh), [geometry.bounds(other) for other in meshes])
+        if is_face(detection.score, presence) and overlaps.max(initial=0) <= SAME_FACE_IOU:
             meshes.append(mesh)
     size = Size(pixels.shape[1], pixels.shape[0])
     return sorted(meshes, key=lambda mesh: -prominence(geometry.bounds(mesh), size))
-
-
-def _faces_with_border(pixels: U8, detector: Detector, mesh_net: MeshNet) -> list[F32]:
-    """Find faces that fill the photo to its edges."""
-    border = round(BORDER * max(pixels.shape))
-    padded = cv2.copyMakeBorder(pixels, border, border, border, border, cv2.BORDER_CONSTANT, value=(128, 128, 128))
-    return [mesh - np.array([border, border, 0], np.float32) for mesh in _faces(padded, detector, mesh_net)]

@@ -155,10 +155,12 @@ class Tracker:
         return False
 
     def _examine(self, pixels: U8, detection: Detection) -> Look | None:
-        """Look at a candidate twice: only the mesh's own crop is one that the network can judge."""
+        """Look at a candidate twice, the second time in the mesh's own crop, which alone gives a mesh to rely on."""
         rough = self._see(pixels, self._mesh_net.crop_of_detection(detection))
         look = self._see(pixels, self._mesh_net.crop_of_mesh(rough.mesh)) if rough else None
-        return look if look and is_face(detection.score, look.presence) else None
+        if rough is None or look is None or not is_face(detection.score, min(rough.presence, look.presence)):
+            return None
+        return look
 
     def _see(self, pixels: U8, frame_from_crop: F64) -> Look | None:
         """Look at one crop; ``None`` where there can be no face: less than a third of it is in the picture."""

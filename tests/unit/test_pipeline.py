@@ -1,0 +1,321 @@
+"""The pipeline before scripted networks and swappers that fail in every way: the bare face is never emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from realtime.choose import Chooser, Which
+from realtime.errors import EngineError
+from realtime.guard import Guard, OnLost, Outcome
+from realtime.meter import Meter
+from realtime.pipeline import EAGER, Pipeline
+from realtime.track import Tracker
+from realtime.types import F32, U8, Face, Frame, Quality, Size
+from tests.fakes import picture
+from tests.stage import Actor, FakeDetector, FakeMeshNet, Scene
+
+FPS = 30
+VGA, HD = Size(640, 480), Size(1280, 720)
+FULL = Quality(1.0, 15, frozenset({"obstacles"}))
+HALF = Quality(0.5, 15, frozenset())
+BARE = 0.5
+"""Correlation of the emitted face with the camera's above which a person is recognised: noise that was painted over,
+frosted or replaced has none."""
+
+
+class FakeSwapper:
+    """Paints new noise over a face, or fails as told."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | str = ""
+        self.calls: list[tuple[Face, frozenset[str]]] = []
+        self.known: set[int] = set()
+
+    def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
+        self.calls.append((face, frozenset(steps)))
+        height, width = pixels.shape[:2]
+        left, top, right, bottom = (int(v) for v in np.clip(face.box_xyxy, 0, (width, height, width, height)))
+        part = pixels[top:bottom, left:right]
+        if self.fault == "refuse" or not part.size:
+            return False
+        if isinstance(self.fault, Exception):
+            part[: len(part) // 4] = 77  # it was half way through
+            raise self.fault
+        made = np.random.default_rng(len(self.calls)).uniform(20, 250, part.shape)
+        if self.fault == "nan":
+            made[:] = np.nan
+        if self.fault == "black":
+            made[:] = 0
+        with np.errstate(invalid="ignore"):
+            part[:] = np.nan_to_num(made).astype(np.uint8)
+        return True
+
+    def forget(self, followed: Collection[int]) -> None:
+        self.known = set(followed)
+
+
+class BypassedGuard(Guard):
+    """What the program would be without a guard."""
+
+    def settle(self, now_s: float, frame: Frame, outcome: Outcome, lost_boxes: Sequence[F32] = ()) -> Frame:
+        return frame
+
+
+@dataclass
+class Studio:
+    """A pipeline before a scene of noise; ``shoot`` is one frame through it."""
+
+    which: Which = "largest"
+    on_lost: OnLost = "blur"
+    make_guard: Callable[[OnLost, float, Callable[[Size], U8]], Guard] = Guard
+
+    def __post_init__(self) -> None:
+        self.scene, self.swapper, self.meter = Scene(), FakeSwapper(), Meter()
+        self.told: list[str] = []
+        self.pipeline = Pipeline(
+            Tracker(FakeDetector(self.scene), FakeMeshNet(self.scene), 0.5, self.meter),
+            Chooser(self.which),
+            self.swapper,
+            self.make_guard(self.on_lost, 0.5, lambda size: picture(9, size)),
+            self.meter,
+            self.told.append,
+        )
+        self.seq = -1
+        self.size = VGA
+        self.camera = picture(0)
+
+    def shoot(self, quality: Quality = FULL) -> Frame:
+        self.seq += 1
+        random = np.random.default_rng(self.seq)
+        self.camera = random.integers(20, 250, (self.size.h, self.size.w, 3), dtype=np.uint8)
+        frame = Frame(self.seq, 5 + self.seq / FPS, self.camera.copy())
+        shown = self.pipeline.process(frame, quality, 5.01 + self.seq / FPS)
+        assert (shown.seq, shown.size) == (self.seq, self.size)
+        return shown
+
+    def bareness(self, shown: Frame, actor: Actor) -> float:
+        """Correlation of what is shown of a face with what the camera saw, -1..1; 0 where it is out of the picture."""
+        left, top, right, bottom = (max(int(v), 0) for v in actor.box)
+        a, b = (p[top:bottom, left:right].astype(np.float64) for p in (shown.pixels, self.camera))
+        if a.size < 300:
+            return 0.0
+        a, b = a - a.mean(), b - b.mean()
+        return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum() + 1e-9))
+
+    def check(self, shown: Frame) -> None:
+        for actor in self.scene.actors:
+            assert self.bareness(shown, actor) < BARE
+
+
+FAULTS: tuple[Exception | str, ...] = (
+    "", "refuse", "nan", "black",
+    RuntimeError("boom"), ValueError("boom"), MemoryError(), ZeroDivisionError(), IndexError(), AssertionError(),
+    EngineError("the network failed", "open it again"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Take:
+    """What happens during some frames."""
+
+    frames: int
+    fault: Exception | str
+    hidden: bool
+    broken: bool
+    size: Size
+    scale: float
+    move: float
+
+
+TAKES = st.lists(
+    st.builds(
+        Take,
+        frames=st.integers(1, 8),
+        fault=st.sampled_from(FAULTS),
+        hidden=st.sampled_from([False, False, True]),
+        broken=st.sampled_from([False, False, False, True]),
+        size=st.sampled_from([VGA, VGA, HD]),
+        scale=st.sampled_from([1.0, 1.0, 0.7, 0.3]),
+        move=st.floats(-60, 60),
+    ),
+    max_size=6,
+)
+
+
+def play(studio: Studio, takes: list[Take], check: Callable[[Frame], None]) -> None:
+    """Two people who were seen once; of one the networks lose sight now and then, for less than the tracker's memory.
+
+    Nobody moves while nothing can see it: where an unseen face goes, nobody knows.
+    """
+    person, other = Actor(200, 200, 120), Actor(450, 200, 100)
+    cast = [person, other] if studio.which == "all" else [person]
+    studio.scene.actors = cast
+    check(studio.shoot())
+    x = person.x
+    for take in takes:
+        x += 0 if take.hidden or take.broken else take.move
+        x = min(max(x, 0), 330)
+        studio.size = take.size
+        kx, ky = take.size.w / VGA.w, take.size.h / VGA.h
+        person.x, person.y, person.height = x * kx, 200 * ky, 120 * ky
+        other.x, other.y, other.height = 450 * kx, 200 * ky, 100 * ky
+        for _ in range(take.frames):
+            studio.swapper.fault = take.fault
+            person.hidden = take.hidden
+            studio.scene.broken = RuntimeError("no answer") if take.broken else None
+            check(studio.shoot(Quality(take.scale, 1, frozenset())))
+
+
+@settings(max_examples=60)
+@given(TAKES, st.sampled_from(["hold", "blur", "card"]), st.sampled_from(["largest", "all"]))
+def test_whatever_fails_the_bare_face_is_never_shown(takes: list[Take], on_lost: OnLost, which: Which) -> None:
+    studio = Studio(which, on_lost)
+    play(studio, takes, studio.check)
+
+
+@pytest.mark.parametrize("fault", FAULTS[1:], ids=str)
+def test_the_check_turns_red_when_the_guard_is_bypassed(fault: Exception | str) -> None:
+    studio = Studio(make_guard=BypassedGuard)
+    take = Take(1, fault, hidden=False, broken=False, size=VGA, scale=1.0, move=0)
+    if fault in {"nan", "black"}:
+        play(studio, [take], lambda shown: None)
+        assert studio.pipeline.failure.startswith("black picture")
+    else:
+        with pytest.raises(AssertionError):
+            play(studio, [take], studio.check)
+
+
+@pytest.mark.parametrize("fault", ["nan", "black"])
+def test_a_black_face_is_no_swap(fault: str) -> None:
+    studio = Studio()
+    studio.scene.actors = [Actor(200, 200, 120)]
+    good = studio.shoot()
+    studio.swapper.fault = fault
+    assert studio.shoot().pixels is good.pixels
+
+
+@pytest.mark.parametrize("which", ["largest", "all"])
+def test_raw_shows_the_bare_face_only_after_the_hold(which: Which) -> None:
+    studio = Studio(which, "raw")
+    person = Actor(200, 200, 120)
+    studio.scene.actors = [person]
+    studio.check(studio.shoot())
+    person.hidden = True
+    for _ in range(FPS // 2 - 1):
+        studio.check(studio.shoot())
+    for _ in range(5):
+        shown = studio.shoot()
+    assert studio.bareness(shown, person) > 0.99
+
+
+def test_someone_who_was_lost_is_frosted_beside_someone_who_is_swapped() -> None:
+    studio = Studio("all")
+    left, right = Actor(150, 200, 100), Actor(450, 200, 100)
+    studio.scene.actors = [left, right]
+    studio.shoot()
+    left.hidden = True
+    shown = studio.shoot()
+    assert [f.track_id for f in studio.pipeline.faces] == [2]
+    studio.check(shown)
+    np.testing.assert_array_equal(shown.pixels[400:], studio.camera[400:])
+
+
+def test_people_who_were_not_chosen_are_left_alone() -> None:
+    studio = Studio("largest")
+    person, other = Actor(200, 200, 140), Actor(450, 200, 80)
+    studio.scene.actors = [person, other]
+    shown = studio.shoot()
+    assert studio.bareness(shown, person) < BARE
+    assert studio.bareness(shown, other) > 0.99
+
+
+def test_newcomers_who_would_be_swapped_are_looked_for_more_often() -> None:
+    bare_frames = []
+    for which in ("all", "largest"):
+        studio = Studio(which)
+        studio.scene.actors = [Actor(200, 200, 120)]
+        studio.shoot()
+        studio.scene.actors.append(Actor(450, 200, 100))
+        before = studio.scene.detections
+        bare_frames.append(next(n for n in range(100) if studio.shoot() and studio.scene.detections > before))
+    assert bare_frames == [FULL.detect_every_n // EAGER - 1, FULL.detect_every_n - 1]
+
+
+def test_the_steps_that_the_budget_allows_reach_the_swapper() -> None:
+    studio = Studio()
+    studio.scene.actors = [Actor(200, 200, 200)]
+    for quality in (FULL, HALF):
+        studio.shoot(quality)
+    assert [steps for _, steps in studio.swapper.calls] == [frozenset({"obstacles"}), frozenset()]
+
+
+def test_a_smaller_working_size_changes_neither_the_output_nor_the_names_nor_the_faces_told() -> None:
+    studio = Studio()
+    person = Actor(200, 200, 200)
+    studio.scene.actors = [person]
+    for scale in (1.0, 0.5, 0.7, 1.0, 0.25):
+        shown = studio.shoot(Quality(scale, 15, frozenset()))
+        studio.check(shown)
+        np.testing.assert_array_equal(shown.pixels[:, 400:], studio.camera[:, 400:])
+        (face,) = studio.pipeline.faces
+        assert face.track_id == 1
+        np.testing.assert_allclose(face.box_xyxy, person.box, atol=1)
+    assert float(np.ptp(studio.swapper.calls[1][0].mesh[:, 1])) == pytest.approx(100, abs=1)
+    assert studio.scene.searches == 1
+    assert studio.scene.detections == 0
+
+
+def test_the_swapper_keeps_what_it_knows_of_everyone_who_may_come_back() -> None:
+    studio = Studio("largest")
+    studio.scene.actors = [Actor(200, 200, 140), Actor(450, 200, 80)]
+    studio.shoot()
+    assert studio.swapper.known == {1, 2}
+    studio.scene.actors[0].hidden = True
+    studio.shoot()
+    assert studio.swapper.known == {1, 2}
+    for _ in range(3 * FPS):
+        studio.shoot()
+    assert studio.swapper.known == {2}
+
+
+def test_a_person_is_told_once_of_each_kind_of_failure_and_all_are_counted() -> None:
+    studio = Studio()
+    studio.scene.actors = [Actor(200, 200, 120)]
+    for fault in (RuntimeError("first"), RuntimeError("second"), EngineError("no answer", "open it again"), "black"):
+        studio.swapper.fault = fault
+        studio.shoot()
+    assert studio.told == [
+        "pictures cannot be swapped and are not shown: RuntimeError: first",
+        "pictures cannot be swapped and are not shown: no answer; open it again",
+        "pictures cannot be swapped and are not shown: black picture: the swapper painted a face black",
+    ]
+    counters = studio.meter.snapshot().counters
+    assert counters == {"failed RuntimeError": 2, "failed EngineError": 1, "failed black picture": 1}
+    studio.swapper.fault = ""
+    studio.shoot()
+    assert studio.pipeline.failure.startswith("black picture")
+
+
+def test_a_frame_that_failed_has_no_faces() -> None:
+    studio = Studio()
+    studio.scene.actors = [Actor(200, 200, 120)]
+    counts = []
+    for studio.scene.broken in (None, RuntimeError("no answer")):
+        studio.shoot()
+        counts.append(len(studio.pipeline.faces))
+    assert counts == [1, 0]
+
+
+def test_an_interrupt_is_no_failure() -> None:
+    studio = Studio()
+    studio.scene.broken = None
+    studio.scene.actors = [Actor(200, 200, 120)]
+    studio.swapper.swap = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]  # a fault
+    with pytest.raises(KeyboardInterrupt):
+        studio.shoot()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines import raster
 from engines.contract import Availability, TensorSpec
+from engines.processor import processor
 
 _Layers = tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.float32], NDArray[np.float32]]
 
@@ -34,7 +33,7 @@ class CpuDevice:
     @property
     def name(self) -> str:
         """See :class:`engines.contract.Device`."""
-        return f"cpu ({platform.processor() or platform.machine()})"
+        return f"cpu ({processor()})"
 
     def crop(
         self,

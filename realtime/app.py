@@ -133,7 +133,6 @@ def build_pipeline(settings: Settings, networks: Networks, faces: SourceFaces, m
         likeness=settings.swap.likeness,
         colour=settings.swap.colour,
         opacity=settings.swap.opacity,
-        obstacles=settings.swap.obstacles,
     )
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),

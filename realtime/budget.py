@@ -19,7 +19,7 @@ WINDOW_S = 1.5
 """Seconds that one judgement looks back: a clear overload fills the judged mean in less, a mild one in about this."""
 WINDOW_OPENS_S = 0.9
 """Seconds after a change before the first judgement of the new level."""
-WINDOW_MIN = 5
+WINDOW_MIN = 10
 """Fewest frames of a judgement, for loads so heavy that the window holds fewer."""
 MOST_OVER_MEDIAN = 2.0
 """A frame counts for at most so many times the median: a hiccup is no load, and a smaller picture would not cure it."""
@@ -27,14 +27,13 @@ DOWN_ABOVE = 0.95
 """Load (cost over the input's interval) above which the rate cannot be held; the rest is for what costs leave out."""
 DOWN_AIM = 0.9
 """Predicted load that a step down aims below; each further step down in a row aims this much lower again."""
-UP_BELOW = 0.75
+UP_BELOW = 0.7
 """Predicted load that a step up must stay below; far enough from ``DOWN_ABOVE`` for a load that wanders."""
 PROOF_S = 10.0
 """Seconds for which a step up must have been affordable all the time."""
-RETRY_PROOF_S = 600.0
-"""The same after a step up that had to be taken back; and a step up that was held for so long has not failed."""
-ROW_S = 30.0
-"""Steps down that follow each other within this time are in a row."""
+MEMORY_S = 600.0
+"""What happened within this time counts: steps down are in a row; a step up that has to be taken back has failed, and
+the next one under the same load needs a proof of this length."""
 CLEARLY_LIGHTER = 0.7
 """Load over the load that allowed the failed step up, below which it is another load, and the short proof will do."""
 
@@ -157,7 +156,7 @@ class Budget:
         last = len(self._levels) - 1
         if self._level == last:
             return last
-        if now_s - self._moved_s > ROW_S:
+        if now_s - self._moved_s > MEMORY_S:
             self._downs_in_row = 0
         aim = DOWN_AIM ** (1 + 2 * self._downs_in_row)
         self._downs_in_row += 1
@@ -169,7 +168,7 @@ class Budget:
         rise, self._rise = self._rise, None
         if rise is None:
             return 0
-        if now_s - rise.at_s > RETRY_PROOF_S:
+        if now_s - rise.at_s > MEMORY_S:
             self._failed_load = None
             return 0
         self._failed_load = rise.full_load
@@ -186,7 +185,7 @@ class Budget:
         self._affordable = (worst, since_s)
         full_load = self._predict(load, 0)
         same_load = self._failed_load is not None and full_load > self._failed_load * CLEARLY_LIGHTER
-        if now_s - since_s < (RETRY_PROOF_S if same_load else PROOF_S):
+        if now_s - since_s < (MEMORY_S if same_load else PROOF_S):
             return self._level
         self._rise = _Rise(now_s, self._level, full_load)
         self._downs_in_row = 0

@@ -75,6 +75,7 @@ def can_run(checks: list[Check]) -> bool:
 def _machine() -> Iterator[Check]:
     import psutil
 
+    from engines.processor import processor
     from realtime import machine
 
     version = platform.python_version()
@@ -82,7 +83,7 @@ def _machine() -> Iterator[Check]:
     fix = "" if new_enough else "install Python 3.11 or newer"
     yield Check("machine", "python", "ok" if new_enough else "broken", version, fix, needed=True)
     yield Check("machine", "system", "ok", f"{platform.system()} {platform.release()} ({platform.machine()})")
-    yield Check("machine", "processor", "ok", f"{machine.processor()}, {machine.cores()} cores")
+    yield Check("machine", "processor", "ok", f"{processor()}, {machine.cores()} cores")
     free_mb = psutil.virtual_memory().available // 2**20
     enough = free_mb >= 500
     fix = "" if enough else "close other programs: doppelcam takes up to 500 MB"

@@ -5,19 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from pathlib import Path
 
 import psutil
 
-
-def processor() -> str:
-    """Name of the processor as its maker sells it, or its architecture where the system does not tell."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+from engines.processor import processor
 
 
 def describe() -> str:

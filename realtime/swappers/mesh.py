@@ -46,13 +46,11 @@ class MeshLook:
         likeness: how far the features move to where the source has them, 0..1.
         colour: how far the face takes the tone and light of the scene, 0..1.
         opacity: of the new face, 0..1.
-        obstacles: keep what is in front of the face in front.
     """
 
     likeness: float = 1.0
     colour: float = 1.0
     opacity: float = 1.0
-    obstacles: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ class MeshSwapper:
         corners, weights = self._texels.corners, self._texels.weights
         self._device.unwrap(part, mesh, facing, corners, weights, self._seen, self._known)
         weight, opacity = self._known, self._border
-        if obstacles and self._look.obstacles:
+        if obstacles:
             blocked = person.appearance.blocked(self._seen, weight, dt_s)
             weight = weight * (1 - blocked)
             opacity = opacity * (1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX)))

@@ -53,10 +53,14 @@ class Fail:
 
 
 class Freeze:
-    """Blocks as a dead device does: until ``thaw``, or (a polite driver) until the source is closed."""
+    """Blocks as a dead device does: until ``thaw``, or (a polite driver) until the source is closed.
 
-    def __init__(self, *, polite: bool = True) -> None:
+    Then the read fails, or (``wakes``) goes on with the script as if nothing had happened.
+    """
+
+    def __init__(self, *, polite: bool = True, wakes: bool = False) -> None:
         self.polite = polite
+        self.wakes = wakes
         self.reached = threading.Event()
         self.thaw = threading.Event()
 
@@ -89,6 +93,8 @@ class FakeSource:
                     step.thaw.set()
                 step.reached.set()
                 step.thaw.wait()
+                if step.wakes:
+                    continue
                 raise SourceError("closed", "open it again", fatal=False)
             self._step, self._left = step, step.count
 

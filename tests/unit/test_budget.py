@@ -82,7 +82,7 @@ def constant(load: float) -> Callable[[float], float]:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=8, deadline=None, derandomize=True)  # noise has no hard bound: 0 of 900 random loads broke it
 @given(load=st.floats(0.2, 3), fixed=st.floats(0, 1), step=st.floats(0, 0.3), seed=st.integers(0, 10_000))
 def test_at_most_four_changes_in_ten_minutes_of_noisy_load(
     noise: str, load: float, fixed: float, step: float, seed: int
@@ -146,19 +146,28 @@ def test_quality_comes_back_after_a_failed_step_up_once_the_load_is_clearly_ligh
     assert len(budget.quality.steps) == len(STEPS)
 
 
-@settings(max_examples=60, deadline=None)
-@given(load=st.floats(0.1, 0.88), hiccup_ms=st.floats(50, 2000), at=st.integers(0, 300))
-def test_a_single_hiccup_is_no_load(load: float, hiccup_ms: float, at: int) -> None:
-    budget = adaptive()
-    now_s = 0.0
+@pytest.mark.parametrize("fps", [5, 30, 60])
+@settings(max_examples=30, deadline=None)
+@given(load=st.floats(0.1, 0.88), hiccup=st.floats(2, 50), at=st.integers(0, 300))
+def test_a_single_hiccup_is_no_load(fps: int, load: float, hiccup: float, at: int) -> None:
+    assert not changes(load, {at: hiccup}, 1 / fps)
+
+
+@settings(max_examples=30, deadline=None)
+@given(hiccup=st.floats(2, 50), at=st.integers(0, 300), apart=st.integers(1, 40))
+def test_two_hiccups_in_a_second_are_no_load(hiccup: float, at: int, apart: int) -> None:
+    assert not changes(0.85, {at: hiccup, at + apart: hiccup}, 1 / 30)
+
+
+def changes(load: float, hiccups: dict[int, float], interval_s: float) -> int:
+    """Changes in a steady run in which the frames of some numbers took so many intervals."""
+    budget, now_s, count = adaptive(), 0.0, 0
     for frame in range(400):
-        cost_ms = hiccup_ms if frame == at else load * INTERVAL_S * 1e3
-        now_s += max(cost_ms / 1e3, INTERVAL_S)
-        assert budget.update(now_s, cost_ms, INTERVAL_S) is ladder_top(budget)
-
-
-def ladder_top(budget: Budget) -> Quality:
-    return budget._levels[0].quality
+        cost_s = hiccups.get(frame, load) * interval_s
+        now_s += max(cost_s, interval_s)
+        before = budget.quality
+        count += budget.update(now_s, cost_s * 1e3, interval_s) is not before
+    return count
 
 
 def test_a_slower_camera_gives_more_time() -> None:

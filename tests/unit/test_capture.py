@@ -121,9 +121,10 @@ def test_an_unplugged_camera_is_opened_again_with_its_own_facts_and_numbers_go_o
 
 
 @pytest.mark.parametrize("polite", [True, False])
-def test_a_frozen_camera_is_given_up_and_its_late_pictures_never_arrive(polite: bool) -> None:
-    stuck, idle = Freeze(polite=polite), Freeze()
-    frozen = FakeSource([Pictures(2), stuck])
+@pytest.mark.parametrize("wakes", [True, False])
+def test_a_frozen_camera_is_given_up_and_its_late_pictures_never_arrive(polite: bool, wakes: bool) -> None:
+    stuck, idle = Freeze(polite=polite, wakes=wakes), Freeze()
+    frozen = FakeSource([Pictures(2), stuck, Pictures(5)])
     rig = Rig(frozen, FakeSource([Pictures(1), idle]))
     assert stuck.reached.wait(20)
     rig.tend(1.9)

@@ -99,6 +99,13 @@ def test_the_last_swap_is_held_first_and_then_the_policy_rules(policy: OnLost, o
     assert (late.t_capture_s == frame.t_capture_s) == (policy != "hold")
 
 
+def test_the_newest_swap_is_the_one_that_is_held() -> None:
+    guard = Guard("blur", 0.5, make_card)
+    guard.settle(0.0, textured(0), Outcome.SWAPPED)
+    newest = guard.settle(0.1, textured(1), Outcome.SWAPPED)
+    assert guard.settle(0.2, textured(2), Outcome.LOST).pixels is newest.pixels
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_before_the_first_face_nothing_bare_is_shown(policy: OnLost) -> None:
     guard = Guard(policy, 0.5, make_card)

@@ -6,12 +6,15 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from realtime.budget import Budget, ladder
 from realtime.capture import OpenSource
+from realtime.crew import Crew
+from realtime.emitter import Emitter
 from realtime.errors import LiveError, SinkError, SourceError
 from realtime.loop import Limits, OpenSink, Show, run
 from realtime.meter import Meter
@@ -128,19 +131,59 @@ def slow(cost_s: float) -> Callable[[Frame, Quality, float], Frame]:
     return process
 
 
-def test_a_live_recording_gets_every_picture_and_a_camera_sink_the_newest() -> None:
-    hold = threading.Event()
-    recording, camera = FakeSink(live=False), FakeSink(live=True, hold=hold)
-    rig = Rig(FakeSource([Pictures(6, every_s=0.01), freeze := Freeze()]), [recording, camera])
+def test_a_slow_live_recording_gets_every_picture_and_a_slow_camera_sink_the_newest() -> None:
+    hold, done = threading.Event(), threading.Event()
+    recording, camera = FakeSink(live=False, hold=hold), FakeSink(live=True, hold=hold)
+
+    def process(frame: Frame, _quality: Quality, _now_s: float) -> Frame:
+        if frame.seq == 5:
+            done.set()
+        return frame
+
+    rig = Rig(FakeSource([Pictures(6, every_s=0.02), Freeze()]), [recording, camera], process)
     thread = rig.start()
-    assert freeze.reached.wait(20)
-    eventually(lambda: len(recording.written) == 6)
+    assert done.wait(20)
     hold.set()
-    eventually(lambda: camera.seqs and camera.seqs[-1] == 5)
+    eventually(lambda: camera.seqs and camera.seqs[-1] == recording.seqs[-1] == rig.meter.snapshot().frames - 1)
     rig.stop.set()
     thread.join(20)
     assert recording.seqs == list(range(6))
     assert len(camera.seqs) <= 2
+    assert sum(rig.meter.snapshot().drops.values()) == 6 - len(camera.seqs)
+
+
+def test_what_a_failed_sink_can_no_longer_write_is_counted() -> None:
+    sink, meter = FakeSink(live=False, fail_at=0, error=FULL), Meter()
+    emitter = Emitter(
+        sink,
+        lambda: sink,
+        meter,
+        lockstep=False,
+        make_card=lambda size, _title, _lines: picture(CARD_GREY, size),
+        on_event=lambda _: None,
+    )
+    for seq in range(3):
+        emitter.inbox.put(Frame(seq, 1.0, picture(seq)))
+    emitter.step(0)
+    assert emitter.error is FULL
+    assert emitter.ended
+    assert meter.snapshot().drops == {"fake sink": 2}
+    assert sink.closed == 1
+
+
+def test_of_errors_in_several_threads_the_first_counts() -> None:
+    stop = threading.Event()
+    crew = Crew(stop)
+    first, second = ZeroDivisionError("first"), ZeroDivisionError("second")
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    for error in (first, second):
+        crew.start("failing", partial(fail, error))
+        assert crew.join(20) == []
+    assert crew.error is first
+    assert stop.is_set()
 
 
 def test_a_card_is_shown_until_the_first_picture_and_never_counts_as_one() -> None:
@@ -386,7 +429,7 @@ def test_a_lost_camera_is_told_on_a_card_and_comes_back() -> None:
     rig = Rig(open_source, [camera])
     thread = rig.start()
     eventually(lambda: rig.events)
-    eventually(lambda: camera.written[-1][1] == CARD_GREY)
+    eventually(lambda: camera.written and camera.written[-1][1] == CARD_GREY)
     again.set()
     eventually(lambda: camera.seqs[-1] == 3 and rig.events[-1] == "fake camera is back")
     rig.stop.set()

@@ -159,5 +159,6 @@ class Device(Protocol):
                 factor for each channel of the texture.
             triangles: (m, 3) int32, positive area (x right, y down) faces the viewer.
             texture: (t, t, 3) uint8 BGR.
-            opacity: (m, m, 1) float32 0..1 laid out like the texture; multiplied with the points' opacity.
+            opacity: (m, m, 2) float32 0..1 laid out like the texture, multiplied with the points' opacity and offset:
+                what stands before the surface is neither painted over nor moved.
         """

@@ -125,7 +125,7 @@ def paint(picture: Array, original: Array, nearest: Array, planes: Array, textur
         nearest: (h, w) int16 from ``rasterise``.
         planes: (m, 8, 3) float32 from ``planes``.
         texture: (n, n, 3) uint8.
-        opacity: (o, o, 1) float32 0..1, laid out like the texture.
+        opacity: (o, o, 2) float32 0..1, laid out like the texture: its opacity, and how much of the offset applies.
     """
     height, width = nearest.shape
     side, fine = np.float32(texture.shape[0]), np.float32(opacity.shape[0])  # an integer would make it all double
@@ -140,7 +140,8 @@ def paint(picture: Array, original: Array, nearest: Array, planes: Array, textur
             u, v = _at(planes, t, 0, x, y), _at(planes, t, 1, x, y)
             mi, mj, ma, mb, mc, md = _corner(u * fine - half, v * fine - half, fine, fine)
             share = _at(planes, t, 2, x, y) * _sample(opacity, mi, mj, ma, mb, mc, md, 0)
-            dx, dy = _at(planes, t, 3, x, y), _at(planes, t, 4, x, y)
+            moved = _sample(opacity, mi, mj, ma, mb, mc, md, 1)
+            dx, dy = moved * _at(planes, t, 3, x, y), moved * _at(planes, t, 4, x, y)
             if share < _NONE and abs(dx) + abs(dy) < np.float32(0.02):
                 continue
             ti, tj, ta, tb, tc, td = _corner(u * side - half, v * side - half, side, side)

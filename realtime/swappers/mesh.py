@@ -122,6 +122,7 @@ class MeshSwapper:
         self._border = masks.border(OPACITY_PX)
         self._seen = np.zeros((JUDGED_PX, JUDGED_PX, 3), np.float32)
         self._known = np.zeros((JUDGED_PX, JUDGED_PX), np.float32)
+        self._shown = np.ones((OPACITY_PX, OPACITY_PX, 2), np.float32)
         self._attributes = np.zeros((468, 8), np.float32)
         self._attributes[:, :2] = topology.face_mesh().uv
 
@@ -142,14 +143,14 @@ class MeshSwapper:
         corner = np.array([left, top, 0], np.float32)
         facing = masks.smoothstep(-topology.broad_normals(mesh, 3)[:, 2], 0.0, 0.35)
         with self._meter.lap("judge"):
-            opacity, scene = self._judge(part, mesh - corner, facing, person, dt_s, OBSTACLES in steps)
+            scene = self._judge(part, mesh - corner, facing, person, dt_s, OBSTACLES in steps)
         self._attributes[:, 2] = facing * self._look.opacity
         self._attributes[:, 3:5] = (mesh - moved)[:, :2]
         if not (np.isfinite(scene).all() and np.isfinite(self._attributes).all()):
             del self._people[face.track_id]  # what is remembered is spoilt; the next frame starts afresh
             return False
         with self._meter.lap("draw"):
-            self._draw(part, moved - corner, person, opacity, scene)
+            self._draw(part, moved - corner, person, scene)
         return True
 
     def forget(self, followed: Collection[int]) -> None:
@@ -166,20 +167,19 @@ class MeshSwapper:
         elif off_rad[best] < off_rad[person.photo] - SWITCH_RAD and person.since_switch_s >= FADE_S:
             person.former, person.photo, person.since_switch_s = person.photo, best, 0.0
 
-    def _judge(
-        self, part: U8, mesh: F32, facing: F32, person: _Person, dt_s: float, obstacles: bool
-    ) -> tuple[F32, F32]:
-        """Say where the new face is shown, (m, m) 0..1, and what light it stands in, see ``colour.LightTransfer``."""
+    def _judge(self, part: U8, mesh: F32, facing: F32, person: _Person, dt_s: float, obstacles: bool) -> F32:
+        """Note where the new face is shown, and return the light it stands in, see ``colour.LightTransfer.scene``."""
         corners, weights = self._texels.corners, self._texels.weights
         self._device.unwrap(part, mesh, facing, corners, weights, self._seen, self._known)
-        weight, opacity = self._known, self._border
+        weight = self._known
+        self._shown[..., 0], self._shown[..., 1] = self._border, 1
         if obstacles:
             blocked = person.appearance.blocked(self._seen, weight, dt_s)
             weight = weight * (1 - blocked)
-            opacity = opacity * (1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX)))
-        return opacity, person.light.scene(self._seen, weight * self._skin, dt_s)
+            self._shown *= 1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX))[..., None]
+        return person.light.scene(self._seen, weight * self._skin, dt_s)
 
-    def _draw(self, part: U8, mesh: F32, person: _Person, opacity: F32, scene: F32) -> None:
+    def _draw(self, part: U8, mesh: F32, person: _Person, scene: F32) -> None:
         """Draw the photo, and for a moment after a change the former one under it."""
         face_px = float(np.ptp(mesh[:, 1]))
         person.level = _level(self._photos[person.photo].texture, face_px, person.level)
@@ -191,7 +191,7 @@ class MeshSwapper:
             self._attributes[:, 5:] = at_points(factors(scene, identity.light, self._look.colour))
             self._attributes[:, 2] *= share
             texture = identity.texture.levels[person.level]
-            self._device.draw(part, mesh, self._attributes, self._triangles, texture, opacity[..., None])
+            self._device.draw(part, mesh, self._attributes, self._triangles, texture, self._shown)
             self._attributes[:, 3:5] = 0  # the first layer has already moved what lies under it
 
 

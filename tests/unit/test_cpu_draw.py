@@ -49,7 +49,7 @@ def a_scene(seed: int, reach: float = 60.0) -> Scene:
     attributes = np.column_stack([random.uniform(low, high, 12) for low, high in spans])
     triangles = random.integers(0, 12, (10, 3)).astype(np.int32)
     noise = [random.integers(0, 256, size, np.uint8) for size in ((*SHAPE, 3), (32, 32, 3))]
-    opacity = random.uniform(0, 1, (8, 8, 1)).astype(np.float32)
+    opacity = random.uniform(0, 1, (8, 8, 2)).astype(np.float32)
     return Scene(
         np.asarray(cv2.blur(noise[0], (5, 5)), np.uint8),
         points.astype(np.float32),
@@ -72,7 +72,7 @@ def flat(mesh: F32, triangles: I32, grey: F64 | float) -> Scene:
     attributes[:, 2] = 1
     attributes[:, 5:] = np.broadcast_to(np.asarray(grey, np.float32) / 200, len(mesh))[:, None]
     texture = np.full((4, 4, 3), 200, np.uint8)
-    return Scene(np.zeros((*SHAPE, 3), np.uint8), mesh, attributes, triangles, texture, np.ones((2, 2, 1), np.float32))
+    return Scene(np.zeros((*SHAPE, 3), np.uint8), mesh, attributes, triangles, texture, np.ones((2, 2, 2), np.float32))
 
 
 class Seen(NamedTuple):
@@ -129,9 +129,10 @@ def by_hand(scene: Scene, attributes: F64, covered: Mask) -> F64:
     """The lit texture over the shifted picture."""
     u, v, share, dx, dy = np.moveaxis(attributes[..., :5], -1, 0)
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]].astype(np.float64)
-    below = bilinear(scene.picture, x + dx, y + dy)
     fine, side = len(scene.opacity), len(scene.texture)
-    share = share[..., None] * bilinear(scene.opacity, u * fine - 0.5, v * fine - 0.5)
+    shown = bilinear(scene.opacity, u * fine - 0.5, v * fine - 0.5)
+    below = bilinear(scene.picture, x + shown[..., 1] * dx, y + shown[..., 1] * dy)
+    share = share[..., None] * shown[..., :1]
     skin = bilinear(scene.texture, u * side - 0.5, v * side - 0.5)
     lit = np.minimum(skin * attributes[..., 5:], 255)
     return np.where(covered[..., None], below + share * (lit - below), scene.picture)
@@ -232,7 +233,14 @@ def test_without_opacity_the_picture_is_only_moved() -> None:
     attributes = np.zeros((4, 8), np.float32)
     attributes[:, 3:5] = 3, -2
     scene = a_scene(4)._replace(mesh=mesh, triangles=triangles, attributes=attributes)
+    scene.opacity[:] = 1
     np.testing.assert_array_equal(scene.draw()[6:25, 8:31], scene.picture[4:23, 11:34])
+
+
+def test_what_is_not_to_be_moved_stays() -> None:
+    scene = a_scene(3)
+    scene.opacity[:] = 0
+    np.testing.assert_array_equal(scene.draw(), scene.picture)
 
 
 def test_a_part_of_a_larger_picture_is_drawn_into_like_a_copy() -> None:

@@ -15,8 +15,10 @@ from realtime import geometry
 from realtime.detect import SsdDetector
 from realtime.identity import read_portrait
 from realtime.landmarks import MeshNet, points5
+from realtime.meter import Meter
 from realtime.swappers.mesh import MeshIdentity, identity_of
 from realtime.swappers.texture import build_texture
+from realtime.track import Tracker
 from realtime.types import F32, U8, Face
 
 Portrait = tuple[U8, F32]
@@ -48,15 +50,10 @@ class Eyes:
             self._identities[path] = identity_of(build_texture(*self.portrait(path)))
         return self._identities[path]
 
-    def follow(self, pictures: list[U8]) -> list[F32]:
-        """The mesh in each picture of a clip that shows one face, steadied by nothing."""
-        crop = self.net.crop_of_detection(self.detector.detect_everywhere(pictures[0])[0])
-        crop = self.net.crop_of_mesh(self.net.locate(pictures[0], crop)[0])
-        meshes = []
-        for picture in pictures:
-            meshes.append(self.net.locate(picture, crop)[0])
-            crop = self.net.crop_of_mesh(meshes[-1])
-        return meshes
+    def follow(self, pictures: list[U8], fps: float = 30) -> list[Face]:
+        """The most prominent face in each picture of a clip in which one is always in view, as the tracker gives it."""
+        tracker = Tracker(self.detector, self.net, 0.5, Meter())
+        return [tracker.follow(picture, number / fps, 15).faces[0] for number, picture in enumerate(pictures)]
 
     def close(self) -> None:
         self.detector.close()

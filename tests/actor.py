@@ -94,7 +94,7 @@ class Actor:
         left, right = light if isinstance(light, tuple) else (light, light)
         attributes[:, 5:] = (left + (right - left) * attributes[:, 0])[:, None]
         level = self._skin.levels[1 if np.ptp(mesh[:, 1]) > 120 else 2]
-        opaque = np.ones((2, 2, 1), np.float32)
+        opaque = np.ones((2, 2, 2), np.float32)
         on_centres = mesh - np.array([0.5, 0.5, 0], np.float32)
         self._device.draw(picture, on_centres, attributes, topology.face_mesh().triangles, level, opaque)
         for loop, colour in (

@@ -124,7 +124,7 @@ def turned(texture: FaceTexture, yaw_rad: float) -> Portrait:
     attributes = np.ones((468, 8), np.float32)
     attributes[:, :2] = topology.face_mesh().uv
     attributes[:, 3:5] = 0
-    opaque = np.ones((2, 2, 1), np.float32)
+    opaque = np.ones((2, 2, 2), np.float32)
     CpuDevice().draw(photo, mesh, attributes, topology.closed_triangles(), texture.levels[0], opaque)
     return photo, mesh
 

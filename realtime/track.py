@@ -25,8 +25,10 @@ MOST_FACES = 8
 """Faces followed at once. Each costs a run of the mesh network."""
 MOST_CANDIDATES = 3
 """Unknown candidates of one look that are examined, the surest first. Each costs two runs of the mesh network."""
-REMEMBER_S = 2.0
-"""How long a lost face is looked for by its name and reported as lost."""
+PROBATION_S = 0.5
+"""How long a new face is on probation. A print that passed for a face in one frame seldom does so in the next ones."""
+PROBATION_PRESENCE = 0.99
+"""Presence that a face on probation keeps up. Real ones stay above 0.999 but for a hand or the border."""
 SAME_FACE_IOU = 0.25
 """Overlap from which a detection and a followed face are the same face."""
 DOUBLE_IOU = 0.5
@@ -41,7 +43,8 @@ class Sighting:
 
     Attributes:
         faces: in view, the most prominent first.
-        lost: ids of faces that were followed until at most ``REMEMBER_S`` ago, and the box (4,) where each was last.
+        lost: ids of faces that were followed until a short while ago (at most ``trail.REMEMBER_S``, and no longer than
+            they had been followed), and the box (4,) where each was last.
     """
 
     faces: tuple[Face, ...]
@@ -87,7 +90,7 @@ class Tracker:
             self._start_anew(size, now_s)
         with self._meter.lap("mesh"):
             self._advance(pixels, now_s)
-        self._tracks = [t for t in self._tracks if t.lost_s is None or 0 <= now_s - t.lost_s <= REMEMBER_S]
+        self._tracks = [track for track in self._tracks if track.is_remembered(now_s)]
         self._since_search += 1
         if anew or self._since_search >= detect_every_n or not self._tracks or self._lost():
             self._since_search = 0
@@ -117,7 +120,9 @@ class Tracker:
             track.age_frames += 1
             look = self._see(pixels, self._mesh_net.crop_of_mesh(track.look.mesh))
             jump = track.jump(look.place, now_s) if look else math.inf
-            if look is None or look.presence < self._min_presence or jump > LARGEST_JUMP:
+            new = now_s - track.since_s < PROBATION_S
+            needed = max(self._min_presence, PROBATION_PRESENCE) if new else self._min_presence
+            if look is None or look.presence < needed or jump > LARGEST_JUMP:
                 track.lost_s = now_s
             else:
                 moves.append((jump, track, look))

@@ -12,6 +12,8 @@ from realtime.types import F32, Face
 
 GLIDE_S = 0.5
 """How long a lost face is believed to go on as it moved: somebody who walks past behind somebody else."""
+REMEMBER_S = 2.0
+"""How long a lost face is remembered at most; never longer than it had been followed, so that a mistake soon ends."""
 SAME_PLACE = 1.0
 """Distance in face heights up to which a face that is found may be one that was lost. Not more: a newcomer who takes
 the name of somebody behind a hand takes the mask too, and leaves that person bare."""
@@ -55,14 +57,15 @@ class Track:
         look: the latest that was seen of it.
         mesh: (468, 3) float32, steadied.
         box: (4,) float32 around ``mesh``.
+        since_s: when it was found for the first time.
         lost_s: when it was lost; ``None`` while it is followed.
         age_frames: frames since the detector last confirmed it.
     """
 
-    __slots__ = ("_seen_s", "_smoother", "_velocity", "age_frames", "box", "id", "look", "lost_s", "mesh")
+    __slots__ = ("_seen_s", "_smoother", "_velocity", "age_frames", "box", "id", "look", "lost_s", "mesh", "since_s")
 
     def __init__(self, track_id: int, look: Look, now_s: float) -> None:
-        self.id = track_id
+        self.id, self.since_s = track_id, now_s
         self._smoother = MeshSmoother()
         self.find(look, now_s)
 
@@ -85,6 +88,12 @@ class Track:
         self.look, self._seen_s = look, now_s
         self.mesh = self._smoother.smooth(look.mesh, now_s)
         self.box = geometry.bounds(self.mesh)
+
+    def is_remembered(self, now_s: float) -> bool:
+        """Whether it is followed, or was lost a short while ago."""
+        if self.lost_s is None:
+            return True
+        return 0 <= now_s - self.lost_s <= min(self.lost_s - self.since_s, REMEMBER_S)
 
     def rescale(self, factor: F32, now_s: float) -> None:
         """Count as lost, in pictures whose x, y and z are ``factor`` (3,) times as large."""

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.meter import Meter
-from realtime.track import MOST_CANDIDATES, MOST_FACES, REMEMBER_S, Sighting, Tracker
+from realtime.track import MOST_CANDIDATES, MOST_FACES, PROBATION_S, Sighting, Tracker
+from realtime.trail import REMEMBER_S
 from tests.stage import Actor, FakeDetector, FakeMeshNet, Scene
 
 FPS = 30
@@ -30,6 +31,12 @@ class Play:
             self.now_s += 1 / FPS
             seen = self.tracker.follow(self.pixels, self.now_s, self.every_n)
         return seen
+
+    def settle(self) -> Sighting:
+        """Follow everyone for long enough to be trusted and remembered."""
+        self.step()
+        self.now_s += REMEMBER_S
+        return self.step(2)
 
     def name_of(self, actor: Actor) -> int:
         """Step one frame; the name under which an actor is followed, 0 for none."""
@@ -66,10 +73,28 @@ def test_a_badge_never_becomes_a_face_although_a_face_behind_a_hand_stays_one(sc
     badge = Actor(450, 300, score=score, presence=presence)
     play = Play(Actor(200, 150), badge)
     play.every_n = 1
+    play.settle()
     for _ in range(20):
         assert [f.track_id for f in play.step().faces] == [1]
     person = play.scene.actors[0]
     person.score, person.presence = 0.4, 0.55
+    assert [f.track_id for f in play.step().faces] == [1]
+
+
+def test_a_print_that_convinced_once_is_gone_with_the_first_doubt_and_soon_forgotten() -> None:
+    badge = Actor(450, 300)
+    play = Play(Actor(200, 150), badge)
+    assert len(play.step().faces) == 2
+    badge.score, badge.presence = 0.6, 0.9
+    assert len(play.step().faces) == 1
+    assert play.step(2).lost == {}
+
+
+def test_probation_ends() -> None:
+    person = Actor(200, 200)
+    play = Play(person)
+    play.step(math.ceil(PROBATION_S * FPS) + 1)
+    person.presence = 0.6
     assert [f.track_id for f in play.step().faces] == [1]
 
 
@@ -92,7 +117,7 @@ def test_no_more_faces_are_followed_than_the_limit() -> None:
 def test_a_face_behind_a_hand_is_reported_lost_and_keeps_its_name() -> None:
     person = Actor(300, 200)
     play = Play(person)
-    play.step(3)
+    play.settle()
     person.hidden = True
     seen = play.step()
     assert seen.faces == ()
@@ -106,7 +131,7 @@ def test_a_face_behind_a_hand_is_reported_lost_and_keeps_its_name() -> None:
 def test_a_face_is_forgotten_in_the_end() -> None:
     person = Actor(300, 200)
     play = Play(person)
-    play.step()
+    play.settle()
     person.hidden = True
     play.step(math.floor(REMEMBER_S * FPS))
     assert list(play.step().lost) == [1]
@@ -119,7 +144,7 @@ def test_a_face_is_forgotten_in_the_end() -> None:
 def test_a_newcomer_does_not_take_the_name_of_someone_behind_a_hand(height: float) -> None:
     person, other = Actor(300, 200), Actor(300 + 100 * (height == 80), 200, height=height)
     play = Play(person)
-    play.step(5)
+    play.settle()
     person.hidden = True
     play.step(3)
     play.scene.actors.append(other)
@@ -132,6 +157,7 @@ def test_a_newcomer_does_not_take_the_name_of_someone_behind_a_hand(height: floa
 def test_two_who_are_lost_together_are_found_under_their_own_names() -> None:
     left, right = Actor(260, 200), Actor(350, 200)
     play = Play(left, right)
+    play.settle()
     names = play.name_of(left), play.name_of(right)
     left.hidden = right.hidden = True
     play.step(10)
@@ -146,6 +172,7 @@ def test_two_who_are_lost_together_are_found_under_their_own_names() -> None:
 def test_two_who_cross_keep_their_names(speed: float, front_moves: bool) -> None:
     front, back = Actor(320 - 150 * front_moves, 200), Actor(470, 200)
     play = Play(front, back)
+    play.settle()
     names = play.name_of(front), play.name_of(back)
     hidden_once = False
     while back.x > 170:
@@ -172,7 +199,7 @@ def test_a_mesh_that_slips_to_another_place_is_not_believed() -> None:
 def test_pictures_of_another_size_are_searched_anew_and_names_are_kept(size: tuple[int, int]) -> None:
     person = Actor(300, 200)
     play = Play(person)
-    play.step(3)
+    play.settle()
     play.pixels = np.zeros((*size, 3), np.uint8)
     person.x, person.y, person.height = 300 * size[1] / 640, 200 * size[0] / 480, 80 * size[0] / 480
     seen = play.step()
@@ -212,7 +239,7 @@ def test_faces_at_and_over_the_border_never_break_it(places: list[tuple[float, f
 def test_a_mesh_that_is_no_number_loses_the_face_only(nonsense: float) -> None:
     person = Actor(300, 200)
     play = Play(person)
-    play.step()
+    play.settle()
     right, person.x = person.x, nonsense
     seen = play.step()
     assert (seen.faces, list(seen.lost)) == ((), [1])

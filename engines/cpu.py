@@ -78,14 +78,19 @@ class CpuDevice:
         out: NDArray[np.float32],
         seen: NDArray[np.float32],
     ) -> None:
-        """See :class:`engines.contract.Device`. A picture much finer than the texture is averaged down first."""
-        shrink = min(1.0, 1.3 * out.shape[0] / max(float(np.ptp(mesh[:, 1])), 1.0))
+        """See :class:`engines.contract.Device`.
+
+        A picture much finer than the texture is averaged down first, by a whole number: OpenCV is eight times faster
+        then.
+        """
         xy = np.ascontiguousarray(mesh[:, :2])
-        if shrink < 1:
-            size = max(2, round(picture.shape[1] * shrink)), max(2, round(picture.shape[0] * shrink))
-            factors = np.array([size[0] / picture.shape[1], size[1] / picture.shape[0]], np.float32)
-            picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-            xy = (xy + np.float32(0.5)) * factors - np.float32(0.5)
+        step = int(float(np.ptp(mesh[:, 1])) / out.shape[0])
+        step = min(step, picture.shape[0] // 2, picture.shape[1] // 2)
+        if step > 1:
+            width, height = picture.shape[1] // step, picture.shape[0] // step
+            whole = picture[: height * step, : width * step]
+            picture = cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA)
+            xy = (xy + np.float32(0.5)) / np.float32(step) - np.float32(0.5)
         raster.unwrap(picture, xy, facing, corners, weights, out, seen)
 
     def draw(

@@ -104,7 +104,7 @@ class Appearance:
         # A hand is one thing, also where it has the colour of the face.
         score = cv2.morphologyEx(score, cv2.MORPH_CLOSE, _WIDE)
         now = smoothstep(score, SUSPECT, CERTAIN)
-        if float((now * weight).sum()) > MOST_BLOCKED * float(weight.sum()):
+        if np.vdot(now, weight) > MOST_BLOCKED * weight.sum():
             return self._begin(seen)
         self._blocked = np.maximum(now, self._blocked * np.float32(np.exp(-dt_s / RELEASE_S)))
         self._remember(seen / gain, difference, weight, dt_s)
@@ -130,12 +130,13 @@ def _largest(picture: F32) -> F32:
     return np.maximum(np.maximum(picture[..., 0], picture[..., 1]), picture[..., 2])
 
 
+def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
+    """Factor per channel that takes the memory to the present exposure: the weighted mean ratio, (3,)."""
+    flat = weight.ravel()
+    ratio = (flat @ seen.reshape(-1, 3) + 1) / (flat @ expected.reshape(-1, 3) + 1)
+    return np.clip(ratio, 0.5, 2)
+
+
 _SMALL = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))
 _WIDE = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (13, 13))
 _CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
-
-
-def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
-    """Factor per channel that takes the memory to the present exposure: the weighted mean ratio, (3,)."""
-    total = (weight[..., None] * expected).sum((0, 1)) + 1
-    return np.clip((weight[..., None] * seen).sum((0, 1)) / total, 0.5, 2).astype(np.float32)

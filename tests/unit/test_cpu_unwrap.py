@@ -90,7 +90,7 @@ def test_a_part_of_a_larger_picture_is_unwrapped_like_a_copy() -> None:
         np.testing.assert_array_equal(view, copy)
 
 
-@pytest.mark.parametrize("height", [60, 400])
+@pytest.mark.parametrize("height", [150, 400])
 def test_a_picture_much_finer_than_the_texture_is_averaged_and_not_shifted(height: int) -> None:
     y, x = np.mgrid[:height, :height]
     ramp = (200.0 * np.stack([x, y, (x + y) / 2], -1) / (height - 1)).astype(np.uint8)
@@ -100,7 +100,7 @@ def test_a_picture_much_finer_than_the_texture_is_averaged_and_not_shifted(heigh
     on = surface.corners[..., 0] >= 0
     place = surface.place
     expected = 20 + 200 * np.stack([place[..., 0], place[..., 1], place.mean(-1)], -1) / (height - 1)
-    np.testing.assert_allclose(out[on], expected[on], atol=1.2 if height > 60 else 2.5)
+    np.testing.assert_allclose(out[on], expected[on], atol=1.5)
     assert abs(float((out[on] - expected[on]).mean()) + 0.5) < 0.2  # the ramp was cut to whole levels
 
 

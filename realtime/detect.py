@@ -44,13 +44,14 @@ class Detection:
 class Detector(Protocol):
     """Finds faces. Used by one thread at a time."""
 
-    def detect(self, pixels: U8, near: Sequence[F32] = ()) -> list[Detection]:
+    def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = VIEWS_PER_CALL) -> list[Detection]:
         """Look at the next part of a search that never ends, and where a face has just been lost.
 
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
             near: boxes (4,) in frame pixels around which to look first. They take the place of parts of the search,
                 which then takes longer, so the cost of a call stays the same.
+            views: runs of the network, >= 1: all of them while somebody is looked for, one in passing.
 
         Returns:
             The faces in what was looked at, the most prominent first. A candidate may be no face at all (a face
@@ -194,16 +195,16 @@ class SsdDetector:
         self._size = Size(0, 0)
         self._next = 0
 
-    def detect(self, pixels: U8, near: Sequence[F32] = ()) -> list[Detection]:
+    def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = VIEWS_PER_CALL) -> list[Detection]:
         """See :class:`Detector`."""
         size = Size(pixels.shape[1], pixels.shape[0])
         if size != self._size:
             self._size, self._plan, self._next = size, plan(size, self._rule.smallest_face), 0
-        views = [around(box) for box in near[: VIEWS_PER_CALL - 1]]
-        while len(views) < VIEWS_PER_CALL:
-            views.append(self._plan[self._next])
+        looks = [around(box) for box in near[: views - 1]]
+        while len(looks) < views:
+            looks.append(self._plan[self._next])
             self._next = (self._next + 1) % len(self._plan)
-        return self._look(pixels, views)
+        return self._look(pixels, looks)
 
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         """See :class:`Detector`."""

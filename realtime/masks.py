@@ -68,7 +68,7 @@ SHADING = 0.05
 """Share of its own value that a texel may differ by: shading that moves with the head."""
 SUSPECT, CERTAIN = 0.9, 1.6
 """Difference over tolerance at which something may be, and surely is, in front."""
-MOST_BLOCKED = 0.5
+MOST_BLOCKED = 0.6
 """Share of the face above which the memory, not the scene, is taken to be wrong: it starts anew."""
 
 
@@ -76,7 +76,7 @@ class Appearance:
     """Running memory of one person's face in texture space, and what differs from it."""
 
     def __init__(self) -> None:
-        self._mean = self._deviation = self._blocked = np.zeros((0, 0), np.float32)
+        self._mean = self._known = self._deviation = self._blocked = np.zeros((0, 0), np.float32)
         self._age_s = 0.0
 
     def blocked(self, seen: F32, weight: F32, dt_s: float) -> F32:
@@ -91,27 +91,28 @@ class Appearance:
             (n, n) float32 0..1, 1 where something is in front. Valid until the next call.
         """
         if not self._mean.size:
-            return self._begin(seen)
+            return self._begin(seen, weight)
         self._age_s += dt_s
-        gain = _exposure(seen, self._mean, weight * (1 - self._blocked))
+        known = np.minimum(weight, self._known)
+        gain = _exposure(seen, self._mean, known * (1 - self._blocked))
         expected = self._mean * gain
         # Compared with the range of the neighbourhood, so that a mesh that is off by a texel does not count.
         excess = np.maximum(cv2.erode(expected, _CROSS) - seen, seen - cv2.dilate(expected, _CROSS))
         difference = np.maximum(_largest(excess), 0)
         tolerance = self._deviation + SHADING * _largest(expected)
-        score = cv2.GaussianBlur(difference / tolerance * weight, (0, 0), seen.shape[0] / 32)
+        score = cv2.GaussianBlur(difference / tolerance * known, (0, 0), seen.shape[0] / 32)
         score = cv2.morphologyEx(score, cv2.MORPH_OPEN, _SMALL)  # a glint is nothing
         # A hand is one thing, also where it has the colour of the face.
         score = cv2.morphologyEx(score, cv2.MORPH_CLOSE, _WIDE)
         now = smoothstep(score, SUSPECT, CERTAIN)
         if np.vdot(now, weight) > MOST_BLOCKED * weight.sum():
-            return self._begin(seen)
+            return self._begin(seen, weight)
         self._blocked = np.maximum(now, self._blocked * np.float32(np.exp(-dt_s / RELEASE_S)))
         self._remember(seen / gain, difference, weight, dt_s)
         return self._blocked
 
-    def _begin(self, seen: F32) -> F32:
-        self._mean = seen.copy()
+    def _begin(self, seen: F32, weight: F32) -> F32:
+        self._mean, self._known = seen.copy(), weight.copy()
         self._deviation = np.full(seen.shape[:2], NOISE, np.float32)
         self._blocked = np.zeros(seen.shape[:2], np.float32)
         self._age_s = 0.0
@@ -121,6 +122,8 @@ class Appearance:
         memory_s = min(MEMORY_S, 0.1 + self._age_s)  # a young memory learns fast
         rate = (1 - np.exp(-dt_s / memory_s)) * (1 - self._blocked) + (1 - np.exp(-dt_s / BLOCKED_MEMORY_S))
         rate = np.clip(rate * weight, 0, 1).astype(np.float32)
+        rate = np.maximum(rate, np.clip(weight - self._known, 0, 1))  # what was never seen is learnt at once
+        self._known = np.maximum(self._known, weight)
         self._mean += rate[..., None] * (seen - self._mean)
         self._deviation += rate * (np.maximum(difference, NOISE) - self._deviation)
 
@@ -131,10 +134,12 @@ def _largest(picture: F32) -> F32:
 
 
 def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
-    """Factor per channel that takes the memory to the present exposure: the weighted mean ratio, (3,)."""
-    flat = weight.ravel()
-    ratio = (flat @ seen.reshape(-1, 3) + 1) / (flat @ expected.reshape(-1, 3) + 1)
-    return np.clip(ratio, 0.5, 2)
+    """Factor per channel that takes the memory to the present exposure, (3,): the median, which a hand cannot move."""
+    known = weight[::2, ::2] > 0.5  # every second texel tells as much
+    if not known.any():
+        return np.ones(3, np.float32)
+    ratio = (seen[::2, ::2][known] + 1) / (expected[::2, ::2][known] + 1)
+    return np.clip(np.median(ratio, axis=0), 0.5, 2).astype(np.float32)
 
 
 _SMALL = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from realtime import geometry
-from realtime.detect import Detection, Detector, prominence
+from realtime.detect import VIEWS_PER_CALL, Detection, Detector, prominence
 from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
@@ -73,8 +73,8 @@ class Tracker:
         """Find the faces of the next frame.
 
         The first picture and the first of another size are searched everywhere at once, so whoever is in view is known
-        from the first picture on. While somebody is followed and nobody is lost, a newcomer is found after at most
-        ``detect_every_n * Detector.calls_per_search`` frames.
+        from the first picture on. While somebody is followed and nobody is lost, one view of the search is looked at
+        every ``detect_every_n`` frames; of those, the first ones find whoever is near, all of them whoever stands back.
 
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
@@ -139,7 +139,10 @@ class Tracker:
         if everywhere:
             found = self._detector.detect_everywhere(pixels)
         else:
-            found = self._detector.detect(pixels, [track.box for track in self._lost()])
+            lost = [track.box for track in self._lost()]
+            # In passing one view is enough: three of them would stand out in the time of the frame.
+            views = VIEWS_PER_CALL if lost or not self._tracks else 1
+            found = self._detector.detect(pixels, lost, views)
         unknown = [detection for detection in found if not self._confirms(detection)]
         if not everywhere:
             unknown = sorted(unknown, key=lambda detection: -detection.score)[:MOST_CANDIDATES]

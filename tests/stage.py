@@ -74,7 +74,7 @@ class FakeDetector:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
-    def detect(self, pixels: U8, near: Sequence[F32] = ()) -> list[Detection]:
+    def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = 1) -> list[Detection]:
         self._scene.detections += 1
         return self._see()
 

@@ -6,6 +6,7 @@ the face; only drawing touches pixels, and only those of the face.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import cv2
 import numpy as np
 
 from engines.contract import Device
-from realtime import masks, topology
+from realtime import geometry, masks, topology
 from realtime.colour import LightTransfer, blurred, factors
 from realtime.meter import Meter
 from realtime.swappers import OBSTACLES
@@ -27,6 +28,8 @@ OPACITY_PX = 128
 """Side of the map of opacity that is drawn with; finer, for the edges at the eyes and the mouth."""
 TEXELS_PER_PX = 2.0
 """Least texels of the source texture for each pixel of the face's height: two keep it sharp, four make it sparkle."""
+LEAST_WEIGHT = np.float32(1e-3)
+"""Weight of what is seen of the face and is no skin: nothing beside skin."""
 FADE_S = 0.25
 """Seconds in which one source photo takes the place of another."""
 SWITCH_RAD = np.deg2rad(8)
@@ -177,7 +180,8 @@ class MeshSwapper:
             blocked = person.appearance.blocked(self._seen, weight, dt_s)
             weight = weight * (1 - blocked)
             self._shown *= 1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX))[..., None]
-        return person.light.scene(self._seen, weight * self._skin, dt_s)
+        # Where no skin is seen at all, the rest of the face tells the light: a wrong tone is better than a black face.
+        return person.light.scene(self._seen, np.maximum(weight * self._skin, LEAST_WEIGHT * self._known), dt_s)
 
     def _draw(self, part: U8, mesh: F32, person: _Person, scene: F32) -> None:
         """Draw the photo, and for a moment after a change the former one under it."""
@@ -210,10 +214,10 @@ def at_points(picture: F32) -> F32:
 
 def _rectangle(moved: F32, mesh: F32, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
     """The part of the picture that both meshes cover: left, top, right, bottom; ``None`` when it is empty."""
-    low = np.floor(np.minimum(moved.min(0), mesh.min(0))[:2]).astype(int) - 1
-    high = np.ceil(np.maximum(moved.max(0), mesh.max(0))[:2]).astype(int) + 2
-    left, top = max(int(low[0]), 0), max(int(low[1]), 0)
-    right, bottom = min(int(high[0]), shape[1]), min(int(high[1]), shape[0])
+    first, second = geometry.bounds(moved), geometry.bounds(mesh)
+    left, top = (max(math.floor(side) - 1, 0) for side in np.minimum(first, second)[:2])
+    right, bottom = (math.ceil(side) + 2 for side in np.maximum(first, second)[2:])
+    right, bottom = min(right, shape[1]), min(bottom, shape[0])
     return (left, top, right, bottom) if right - left >= 2 and bottom - top >= 2 else None
 
 

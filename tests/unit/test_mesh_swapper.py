@@ -26,7 +26,7 @@ from tests.actor import (
 )
 from tests.faces import Eyes, face_of
 
-UNDER_THE_LIP, ON_THE_CHIN = 17, 200
+UNDER_THE_NOSE, LOWER_LIP, UNDER_THE_LIP, ON_THE_CHIN = 2, 14, 17, 200
 
 
 def test_the_source_face_takes_the_place_of_the_persons(source: MeshIdentity, actor: Actor) -> None:
@@ -151,7 +151,7 @@ def stripes(picture: U8, mesh: F32, from_point: int = UNDER_THE_LIP) -> tuple[U8
     return np.where(card[..., None], colour, picture).astype(np.uint8), card
 
 
-@pytest.mark.parametrize("from_point", [UNDER_THE_LIP, ON_THE_CHIN])
+@pytest.mark.parametrize("from_point", [UNDER_THE_NOSE, LOWER_LIP, UNDER_THE_LIP, ON_THE_CHIN])
 def test_a_card_before_the_face_stays_before_it(source: MeshIdentity, actor: Actor, from_point: int) -> None:
     mesh, swapper = pose(), a_swapper(source, look=AS_IT_IS)
     picture = actor.picture(mesh)

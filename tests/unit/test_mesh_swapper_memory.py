@@ -14,7 +14,7 @@ from realtime.swappers import OBSTACLES
 from realtime.swappers.mesh import FADE_S, LEAST_FACE_PX, MeshIdentity, MeshLook, identity_of
 from realtime.swappers.texture import build_texture
 from realtime.types import F32, U8, Size
-from tests.actor import FRAME_S, Actor, a_swapper, brightness, cheeks, inside, off, pose, swapped
+from tests.actor import AS_IT_IS, FRAME_S, Actor, a_swapper, brightness, cheeks, inside, off, pose, swapped
 from tests.faces import face_of
 
 
@@ -187,3 +187,17 @@ def test_time_may_stand_still_jump_and_run_backwards(source: MeshIdentity, actor
         out = picture.copy()
         assert swapper.swap(out, face_of(mesh), now_s, {OBSTACLES})
         assert off(picture, out, inside(picture.shape, mesh, topology.OVAL)).mean() > 8
+
+
+@pytest.mark.parametrize("at", [(320.0, -10.0), (0.0, 240.0), (640.0, 240.0), (320.0, 500.0)])
+def test_what_comes_into_view_for_the_first_time_is_painted_at_once(
+    source: MeshIdentity, actor: Actor, at: tuple[float, float]
+) -> None:
+    start, stop, swapper = pose(at=at), pose(), a_swapper(source, look=AS_IT_IS)
+    for number in range(60):
+        share = max(0.0, (number - 29) / 30)
+        mesh = start * (1 - share) + stop * share
+        out = actor.picture(mesh)
+        assert swapper.swap(out, face_of(mesh), number * FRAME_S, {OBSTACLES})
+    fresh = swapped(a_swapper(source, look=AS_IT_IS), actor.picture(stop), stop, 10)
+    assert off(fresh, out, inside(out.shape, stop, topology.OVAL, 4)).mean() < 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -127,8 +127,14 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
     )
 
 
-def build_pipeline(settings: Settings, networks: Networks, faces: SourceFaces, meter: Meter) -> Pipeline:
-    """Make the path of a frame."""
+def build_pipeline(
+    settings: Settings,
+    networks: Networks,
+    faces: SourceFaces,
+    meter: Meter,
+    on_event: Callable[[str], None] = lambda _: None,
+) -> Pipeline:
+    """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
     look = MeshLook(
         likeness=settings.swap.likeness,
         colour=settings.swap.colour,
@@ -140,6 +146,7 @@ def build_pipeline(settings: Settings, networks: Networks, faces: SourceFaces, m
         MeshSwapper(networks.device, faces.identities, look, meter),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
+        on_event,
     )
 
 

@@ -40,7 +40,7 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     with app.open_networks(settings) as networks:
         faces = app.load_faces(settings, networks)
         meter = Meter()
-        pipeline = app.build_pipeline(settings, networks, faces, meter)
+        pipeline = app.build_pipeline(settings, networks, faces, meter, terminal.note)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
             terminal.banner([*faces.facts, *banner_facts(settings, source, sinks), *networks.facts, *notes])

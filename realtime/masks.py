@@ -143,5 +143,5 @@ def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
 
 
 _SMALL = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))
-_WIDE = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (13, 13))
+_WIDE = cv2.getStructuringElement(cv2.MORPH_RECT, (13, 13))  # a third of the time of an ellipse
 _CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))

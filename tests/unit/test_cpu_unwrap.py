@@ -101,7 +101,8 @@ def test_a_picture_much_finer_than_the_texture_is_averaged_and_not_shifted(heigh
     place = surface.place
     expected = 20 + 200 * np.stack([place[..., 0], place[..., 1], place.mean(-1)], -1) / (height - 1)
     np.testing.assert_allclose(out[on], expected[on], atol=1.5)
-    assert abs(float((out[on] - expected[on]).mean()) + 0.5) < 0.2  # the ramp was cut to whole levels
+    # The ramp was cut to whole levels, and each halving rounds half a level up.
+    assert -0.6 < float((out[on] - expected[on]).mean()) < 0
 
 
 @pytest.mark.parametrize("size", [(2, 2), (2, 40), (40, 2)])

@@ -84,13 +84,14 @@ def unwrap_photo(photo: U8, mesh: F32, n: int) -> F32:
         n: side of the texture.
 
     Returns:
-        (n, n, 3) float32 BGR 0..255; outside the surface the border pixels of the photo's first row, to be filled.
+        (n, n, 3) float32 BGR 0..255; outside the surface the photo's first pixel, to be filled.
     """
     height_px = float(np.ptp(mesh[:, 1]))
     shrink = min(1.0, n / max(height_px, 1.0))
     if shrink < 1:
         photo = cv2.resize(photo, None, fx=shrink, fy=shrink, interpolation=cv2.INTER_AREA)
-    place = topology.texel_map(n).interpolate((mesh[:, :2] + 0.5) * np.float32(shrink) - np.float32(0.5))
+    # OpenCV counts from the centre of the first pixel, the mesh from its corner.
+    place = topology.texel_map(n).interpolate(mesh[:, :2] * np.float32(shrink) - np.float32(0.5))
     texture = cv2.remap(photo, place[..., 0], place[..., 1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
     return texture.astype(np.float32)
 
@@ -100,7 +101,7 @@ def _shown(mesh: F32, photo: U8, n: int) -> F32:
     facing = -topology.broad_normals(mesh)[:, 2]
     height, width = photo.shape[:2]
     x, y = mesh[:, 0], mesh[:, 1]
-    inside = (x >= 0) & (y >= 0) & (x <= width - 1) & (y <= height - 1)
+    inside = (x >= 0) & (y >= 0) & (x <= width) & (y <= height)
     weight = smoothstep(facing, 0.35, 0.65) * inside
     return topology.texel_map(n).interpolate(weight[:, None].astype(np.float32))[..., 0]
 

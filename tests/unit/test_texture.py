@@ -15,6 +15,7 @@ from realtime import topology
 from realtime.assets import demo_photo, sample_source
 from realtime.swappers.texture import TEXTURE_PX, FaceTexture, build_texture, spread, unwrap_photo
 from realtime.types import F32, U8
+from tests.actor import pose
 from tests.faces import Eyes, Portrait
 
 N = TEXTURE_PX
@@ -71,6 +72,19 @@ def assert_sound(texture: FaceTexture) -> None:
     assert np.abs(texture.low - texture.levels[-1]).mean() < 3
 
 
+@pytest.mark.parametrize("height_px", [200, 700])  # the larger one is scaled down on the way
+def test_a_texel_shows_the_very_place_of_the_photo_that_its_mesh_point_names(height_px: int) -> None:
+    side = int(1.6 * height_px)
+    mesh = pose(at=(side / 2, side / 2), height_px=height_px)
+    step = 250 / side  # a ramp: where the mesh says x, the photo has x * step
+    ramp = np.round((np.arange(side) + 0.5) * step).astype(np.uint8)
+    photo = np.ascontiguousarray(np.broadcast_to(ramp[None, :, None], (side, side, 3)))
+    surface = topology.texel_map(N)
+    named = surface.interpolate(mesh[:, :1])[..., 0]
+    off_px = (unwrap_photo(photo, mesh, N)[..., 0] / step - named)[surface.inside]
+    assert abs(off_px.mean()) < 0.1
+
+
 def test_the_photos_show_hair_and_a_hat_on_the_forehead(collins: Portrait, hopper: Portrait) -> None:
     """What the next test asks for is not so by itself."""
     for portrait in (collins, hopper):
@@ -125,7 +139,8 @@ def turned(texture: FaceTexture, yaw_rad: float) -> Portrait:
     attributes[:, :2] = topology.face_mesh().uv
     attributes[:, 3:5] = 0
     opaque = np.ones((2, 2, 2), np.float32)
-    CpuDevice().draw(photo, mesh, attributes, topology.closed_triangles(), texture.levels[0], opaque)
+    on_centres = mesh - np.array([0.5, 0.5, 0], np.float32)
+    CpuDevice().draw(photo, on_centres, attributes, topology.closed_triangles(), texture.levels[0], opaque)
     return photo, mesh
 
 

@@ -21,7 +21,6 @@ SETTLE_S = 0.35
 FACTOR_RANGE = (0.15, 5.0)
 """Limits of the factors: beyond them the picture is too dark or burnt out to tell."""
 
-
 CELLS = 16
 """Side of the blurred pictures: so wide a blur loses nothing in it, and costs a fiftieth of one at 64."""
 

@@ -152,12 +152,12 @@ def region(n: int, *loops: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 MOUTH_SHARE = 0.65
-"""Share of the shift that the lips take: the rest of a photo's smile stays in the photo."""
+"""Place on the fade that the lips have: they take 0.72 of the shift, the rest of a photo's smile stays in the photo."""
 
 
 @lru_cache(maxsize=1)
 def _fade() -> F32:
-    """(468, 1) float32: 0 at the border of the mesh, ``MOUTH_SHARE`` at the lips, 1 well away from both."""
+    """(468, 1) float32, a Hermite step: 0 at the border of the mesh, less than 1 at the lips, 1 well away from both."""
     n = 256
     inside = cv2.distanceTransform((region(n, OVAL) > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     outside_mouth = (region(n, LIPS_OUTER) < 128).astype(np.uint8)

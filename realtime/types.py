@@ -75,7 +75,7 @@ class Quality:
     Attributes:
         scale: size of the working picture over the capture size, in (0, 1].
         detect_every_n: frames between two looks for newcomers, >= 1.
-        steps: names of the optional steps that run (see ``pipeline.OPTIONAL_STEPS``).
+        steps: names of the optional steps that run (see ``swappers.OPTIONAL_STEPS``).
     """
 
     scale: float

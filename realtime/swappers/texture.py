@@ -21,7 +21,6 @@ TEXTURE_PX = 512
 _WORK_PX = 256
 """Side of the maps on which skin is judged and filled: low frequencies only."""
 
-
 SIDE_LIGHT = 0.03
 """Sigma of the tone that both halves get the same, as a share of the texture: finer than the shadow beside a nose,
 coarser than a brow."""
@@ -35,23 +34,11 @@ class FaceTexture:
         levels: mip pyramid of (n, n, 3) uint8 BGR textures, n = 512, 256, 128, 64; made once, read-only.
         low: (64, 64, 3) float32 BGR 0..255, the 64 level, for the low-frequency colour transfer.
         mesh: (468, 3) float32, the mesh in the photo, in photo pixels.
-        yaw_rad: how far the head in the photo is turned, positive to the right of the picture.
     """
 
     levels: tuple[U8, ...]
     low: F32
     mesh: F32
-    yaw_rad: float
-
-
-def head_yaw(mesh: F32) -> float:
-    """Turn of the head about the vertical axis in radians, positive to the right of the picture.
-
-    Args:
-        mesh: (468, 3) float32.
-    """
-    across = mesh[454] - mesh[234]
-    return float(np.arctan2(across[2], across[0]))
 
 
 def spread(values: F32, weight: F32) -> F32:
@@ -219,4 +206,4 @@ def build_texture(photo: U8, mesh: F32) -> FaceTexture:
     while levels[-1].shape[0] > 64:
         levels.append(cv2.pyrDown(levels[-1]))
     low = cv2.resize(texture, (64, 64), interpolation=cv2.INTER_AREA).astype(np.float32)
-    return FaceTexture(tuple(levels), low, mesh.copy(), head_yaw(mesh))
+    return FaceTexture(tuple(levels), low, mesh.copy())

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from realtime import topology
-from realtime.types import F32
+from realtime.types import F32, F64
 
 BORDER = 0.07
 """Width of the soft outline, as a share of the texture."""
@@ -66,6 +66,9 @@ NOISE = 5.0
 """Grey levels that any texel may differ by: sensor noise and compression."""
 SHADING = 0.05
 """Share of its own value that a texel may differ by: shading that moves with the head."""
+PER_TURN = 2.0
+"""What a turn by one radian away from where the memory was made adds to the tolerance, as a multiple of it: glints,
+glasses and hair move over a face that turns. More would make it blind to hands, which push the mesh about."""
 SUSPECT, CERTAIN = 0.9, 1.6
 """Difference over tolerance at which something may be, and surely is, in front."""
 MOST_BLOCKED = 0.6
@@ -77,21 +80,23 @@ class Appearance:
 
     def __init__(self) -> None:
         self._mean = self._known = self._deviation = self._blocked = np.zeros((0, 0), np.float32)
+        self._direction = np.zeros(3)
         self._age_s = 0.0
 
-    def blocked(self, seen: F32, weight: F32, dt_s: float) -> F32:
+    def blocked(self, seen: F32, weight: F32, direction: F64, dt_s: float) -> F32:
         """Compare a frame with the memory, say what is in front of the face, and remember the rest.
 
         Args:
             seen: (n, n, 3) float32 BGR 0..255, the person's face unwrapped.
             weight: (n, n) float32 0..1, where ``seen`` is meaningful.
+            direction: (3,) unit vector in which the face looks.
             dt_s: since the last frame.
 
         Returns:
             (n, n) float32 0..1, 1 where something is in front. Valid until the next call.
         """
         if not self._mean.size:
-            return self._begin(seen, weight)
+            return self._begin(seen, weight, direction)
         self._age_s += dt_s
         known = np.minimum(weight, self._known)
         gain = _exposure(seen, self._mean, known * (1 - self._blocked))
@@ -99,19 +104,22 @@ class Appearance:
         # Compared with the range of the neighbourhood, so that a mesh that is off by a texel does not count.
         excess = np.maximum(cv2.erode(expected, _CROSS) - seen, seen - cv2.dilate(expected, _CROSS))
         difference = np.maximum(_largest(excess), 0)
-        tolerance = self._deviation + SHADING * _largest(expected)
+        turned = float(np.linalg.norm(direction - self._direction))
+        tolerance = (self._deviation + SHADING * _largest(expected)) * np.float32(1 + PER_TURN * turned)
         score = cv2.GaussianBlur(difference / tolerance * known, (0, 0), seen.shape[0] / 32)
         score = cv2.morphologyEx(score, cv2.MORPH_OPEN, _SMALL)  # a glint is nothing
         # A hand is one thing, also where it has the colour of the face.
         score = cv2.morphologyEx(score, cv2.MORPH_CLOSE, _WIDE)
         now = smoothstep(score, SUSPECT, CERTAIN)
         if np.vdot(now, weight) > MOST_BLOCKED * weight.sum():
-            return self._begin(seen, weight)
+            return self._begin(seen, weight, direction)
         self._blocked = np.maximum(now, self._blocked * np.float32(np.exp(-dt_s / RELEASE_S)))
         self._remember(seen / gain, difference, weight, dt_s)
+        self._direction += (1 - np.exp(-dt_s / MEMORY_S)) * (direction - self._direction)
         return self._blocked
 
-    def _begin(self, seen: F32, weight: F32) -> F32:
+    def _begin(self, seen: F32, weight: F32, direction: F64) -> F32:
+        self._direction = direction.copy()
         self._mean, self._known = seen.copy(), weight.copy()
         self._deviation = np.full(seen.shape[:2], NOISE, np.float32)
         self._blocked = np.zeros(seen.shape[:2], np.float32)

@@ -146,7 +146,7 @@ class MeshSwapper:
         corner = np.array([left, top, 0], np.float32)
         facing = masks.smoothstep(-topology.broad_normals(mesh, 3)[:, 2], 0.0, 0.35)
         with self._meter.lap("judge"):
-            scene = self._judge(part, mesh - corner, facing, person, dt_s, OBSTACLES in steps)
+            scene = self._judge(part, mesh - corner, facing, shape, person, dt_s, OBSTACLES in steps)
         self._attributes[:, 2] = facing * self._look.opacity
         self._attributes[:, 3:5] = (mesh - moved)[:, :2]
         if not (np.isfinite(scene).all() and np.isfinite(self._attributes).all()):
@@ -170,14 +170,16 @@ class MeshSwapper:
         elif off_rad[best] < off_rad[person.photo] - SWITCH_RAD and person.since_switch_s >= FADE_S:
             person.former, person.photo, person.since_switch_s = person.photo, best, 0.0
 
-    def _judge(self, part: U8, mesh: F32, facing: F32, person: _Person, dt_s: float, obstacles: bool) -> F32:
+    def _judge(
+        self, part: U8, mesh: F32, facing: F32, shape: Shape, person: _Person, dt_s: float, obstacles: bool
+    ) -> F32:
         """Note where the new face is shown, and return the light it stands in, see ``colour.LightTransfer.scene``."""
         corners, weights = self._texels.corners, self._texels.weights
         self._device.unwrap(part, mesh, facing, corners, weights, self._seen, self._known)
         weight = self._known
         self._shown[..., 0], self._shown[..., 1] = self._border, 1
         if obstacles:
-            blocked = person.appearance.blocked(self._seen, weight, dt_s)
+            blocked = person.appearance.blocked(self._seen, weight, shape.rotation[:, 2], dt_s)
             weight = weight * (1 - blocked)
             self._shown *= 1 - cv2.resize(blocked, (OPACITY_PX, OPACITY_PX))[..., None]
         # Where no skin is seen at all, the rest of the face tells the light: a wrong tone is better than a black face.

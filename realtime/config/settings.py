@@ -42,7 +42,7 @@ def _faces(value: object) -> object:
     """Read ``"largest"``, ``"all"`` or a number of faces; the number may come as text from the command line."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 2:
         value = int(value)
-    if value in ("largest", "all") or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 16):
+    if value in ("largest", "all") or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 8):
         return value
     raise ValueError("not a choice of faces")
 
@@ -61,7 +61,7 @@ PictureSize = Annotated[
 FaceChoice = Annotated[
     Literal["largest", "all"] | int,
     BeforeValidator(_faces),
-    Allowed('"largest", "all", or a number of faces from 1 to 16'),
+    Allowed('"largest", "all", or a number of faces from 1 to 8'),
 ]
 Name = Annotated[str, Field(min_length=1), Allowed("a text, not empty")]
 InputName = Annotated[
@@ -141,7 +141,7 @@ class EngineSettings(Section):
     """What the networks run on."""
 
     device: Literal["auto", "cpu"]
-    runtime: Literal["auto", "litert", "onnxrt"]
+    runtime: Literal["auto", "litert", "openvino"]
     threads: Annotated[int, Field(ge=1, le=64)]
 
 

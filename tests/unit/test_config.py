@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -197,3 +197,22 @@ def test_random_files_give_a_layer_or_a_config_error(tmp_path: Path, content: by
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=3))
 def test_any_text_survives_being_written_as_toml(texts: list[str]) -> None:
     assert from_set_options([f"source.photos={config.layers.as_toml(texts)}"]).values["source.photos"] == texts
+
+
+def test_no_more_faces_can_be_asked_for_than_are_followed() -> None:
+    from realtime.track import MOST_FACES
+
+    assert allowed_text("faces.which").endswith(f" from 1 to {MOST_FACES}")
+    resolve([config.default_layer(), from_set_options([f"faces.which={MOST_FACES}"])])
+    with pytest.raises(ConfigError, match=r"faces\.which"):
+        resolve([config.default_layer(), from_set_options([f"faces.which={MOST_FACES + 1}"])])
+
+
+def test_every_runtime_that_can_be_chosen_serves_the_embedded_networks() -> None:
+    from engines.card import load_card
+    from realtime.app import DETECTOR_CARD, MESH_CARD
+    from realtime.config.settings import EngineSettings
+
+    choices = set(get_args(EngineSettings.model_fields["runtime"].annotation)) - {"auto"}
+    for name in (DETECTOR_CARD, MESH_CARD):
+        assert choices == set(load_card(name).runtimes)

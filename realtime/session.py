@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from realtime import app, last_run, loop
+from realtime import app, figures, last_run, loop
 from realtime.config import Settings
 from realtime.errors import ConfigError
 from realtime.facts import banner_facts
@@ -34,7 +32,9 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     Raises:
         LiveError: what a person can act on.
     """
-    _check_stats_file(settings.run.stats_file)
+    stats_file = Path(settings.run.stats_file) if settings.run.stats_file else None
+    if stats_file:
+        figures.check_place(stats_file, "--stats")
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
     with app.open_networks(settings) as networks:
@@ -61,8 +61,8 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
             terminal.end(stats)
             if pipeline.failure:
                 terminal.note(f"some pictures could not be swapped; the last reason was: {pipeline.failure}")
-            if settings.run.stats_file:
-                _write_stats(settings.run.stats_file, {"machine": describe(), **stats.to_dict()})
+            if stats_file:
+                figures.write(stats_file, "--stats", {"machine": describe(), **stats.to_dict()})
 
 
 @contextmanager
@@ -95,16 +95,3 @@ def _keep(settings: Settings, terminal: Terminal) -> None:
         last_run.keep(settings)
     except ConfigError as error:  # no reason not to run
         terminal.note(f"the next start will not repeat this run: {error.message}")
-
-
-def _check_stats_file(name: str) -> None:
-    """Find out before the run, not after it, that its figures cannot be written."""
-    if name and not Path(name).absolute().parent.is_dir():
-        raise ConfigError(f"--stats: there is no folder for {name}", "make the folder, or write elsewhere")
-
-
-def _write_stats(name: str, figures: dict[str, Any]) -> None:
-    try:
-        Path(name).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--stats: {name} cannot be written: {error.strerror}", "write elsewhere") from error

@@ -38,17 +38,15 @@ def bench(
 
     The quality stays at its highest, so that what is measured is the work and not how it is avoided.
     """
-    import json
-
     from rich.console import Console
 
-    from realtime import config
+    from realtime import config, figures
     from realtime.bench import Scene, measure
 
     if copies not in (1, 4, 9):
         raise typer.BadParameter(f"{copies} is not 1, 4 or 9", param_hint="--faces")
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder for {json_file}", param_hint="--json")
+    if json_file is not None:
+        figures.check_place(json_file, "--json")
     options = [config.flag("--input", "input.what", input_), config.flag("--size", "input.size", size)]
     options += [config.flag("--source", "source.photos", source)] if source else []
     still = config.from_set_options(["quality.adaptive=false", f"faces.which={'all' if copies > 1 else 'largest'}"])
@@ -56,10 +54,10 @@ def bench(
     if settings.input.size is None:
         raise typer.BadParameter("a benchmark needs a size in numbers", param_hint="--size")
     progress = Console(stderr=True, highlight=False)
-    figures = measure(settings, Scene(settings.input.size, frames, face_height, copies), progress.print)
-    Console(highlight=False).print(report(figures))
+    measured = measure(settings, Scene(settings.input.size, frames, face_height, copies), progress.print)
+    Console(highlight=False).print(report(measured))
     if json_file is not None:
-        json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        figures.write(json_file, "--json", measured)
 
 
 def report(figures: dict[str, Any]) -> RenderableType:

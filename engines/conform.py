@@ -1,4 +1,4 @@
-"""Compares what a card says with what a file has and what a caller hands over; knows shapes and types only."""
+"""Holds an engine to its card: what the file has, what a caller hands over, what is told of it; knows no runtime."""
 
 from __future__ import annotations
 
@@ -8,10 +8,39 @@ from typing import Any
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
+from engines.contract import TensorSpec
 from engines.errors import EngineError
 
 Found = Mapping[str, tuple[tuple[int, ...], str]]
 """What a runtime reports: name of a tensor -> (shape with -1 for a free axis, numpy dtype name)."""
+
+
+class CardEngine:
+    """What every engine tells of itself: the card's words, and what really runs."""
+
+    def __init__(self, card: ModelCard, runtime: str) -> None:
+        self._card = card
+        self._runtime = runtime
+
+    @property
+    def runtime(self) -> str:
+        """See :class:`engines.contract.Engine`."""
+        return self._runtime
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """See :class:`engines.contract.Engine`."""
+        return self._card.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """See :class:`engines.contract.Engine`."""
+        return self._card.outputs
+
+
+def threads_text(threads: int) -> str:
+    """Say a number of threads: "1 thread", "2 threads"."""
+    return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
 def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:

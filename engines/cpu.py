@@ -23,7 +23,7 @@ def probe() -> Availability:
 
 
 class CpuDevice:
-    """Crops with OpenCV. Used by one thread at a time: it keeps scratch buffers between calls."""
+    """Crops with OpenCV, unwraps and draws with kernels. Used by one thread: it keeps scratch between calls."""
 
     def __init__(self) -> None:
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}

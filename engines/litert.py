@@ -16,8 +16,8 @@ from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
-from engines.conform import check_call, check_file
-from engines.contract import Availability, TensorSpec
+from engines.conform import CardEngine, check_call, check_file, threads_text
+from engines.contract import Availability
 from engines.errors import EngineError
 
 _NOTICE = b"INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
@@ -32,7 +32,7 @@ def probe() -> Availability:
     return Availability(True, f"LiteRT {version('ai-edge-litert')}")
 
 
-class LiteRtEngine:
+class LiteRtEngine(CardEngine):
     """One TFLite model in a LiteRT interpreter with the XNNPACK kernels.
 
     Outputs are copied into buffers of this engine: LiteRT refuses to run while anyone holds a view of its own memory.
@@ -50,8 +50,7 @@ class LiteRtEngine:
         Raises:
             EngineError: the runtime cannot read the file, or its tensors are not those of the card.
         """
-        self._card = card
-        self._runtime = f"litert {version('ai-edge-litert')}, {threads} thread{'s' if threads > 1 else ''}"
+        super().__init__(card, f"litert {version('ai-edge-litert')}, {threads_text(threads)}")
         try:
             with _without_notice():
                 interpreter = Interpreter(model_path=str(path), num_threads=threads)
@@ -67,21 +66,6 @@ class LiteRtEngine:
         self._input_ids = tuple(inputs[spec.name]["index"] for spec in card.inputs)
         self._views = tuple(interpreter.tensor(outputs[spec.name]["index"]) for spec in card.outputs)
         self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
-
-    @property
-    def runtime(self) -> str:
-        """See :class:`engines.contract.Engine`."""
-        return self._runtime
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.outputs
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """See :class:`engines.contract.Engine`."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from engines.card import ModelCard
-from engines.conform import check_call, check_file
-from engines.contract import Availability, TensorSpec
+from engines.conform import CardEngine, check_call, check_file, threads_text
+from engines.contract import Availability
 from engines.errors import EngineError
 
 CPU = "CPUExecutionProvider"
@@ -35,7 +35,7 @@ def probe() -> Availability:
     return Availability(True, f"ONNX Runtime {ort.__version__} ({', '.join(ort.get_available_providers())})")
 
 
-class OnnxRuntimeEngine:
+class OnnxRuntimeEngine(CardEngine):
     """One ONNX model in an ONNX Runtime session.
 
     Where the card fixes every output's shape the runtime writes straight into this engine's buffers; outputs with a
@@ -72,7 +72,6 @@ class OnnxRuntimeEngine:
                 f"ONNX Runtime has no {provider} here, only {', '.join(ort.get_available_providers())}",
                 "install the onnxruntime build for that device, or choose another provider",
             )
-        self._card = card
         self._session: ort.InferenceSession | None = _open(
             card, path, threads, provider, dict(options or {}), allow_cpu
         )
@@ -80,29 +79,14 @@ class OnnxRuntimeEngine:
         if really[0] != provider:
             raise EngineError(f"ONNX Runtime runs {card.name} on {really[0]}, not on {provider}", "check its driver")
         check_file(card, _found(self._session.get_inputs()), _found(self._session.get_outputs()))
-        on_cpu = f", {threads} thread{'s' if threads > 1 else ''}" if CPU in really else ""
-        self._runtime = f"onnxrt {ort.__version__}, {' then '.join(really)}{on_cpu}"
+        on_cpu = f", {threads_text(threads)}" if CPU in really else ""
+        super().__init__(card, f"onnxrt {ort.__version__}, {' then '.join(really)}{on_cpu}")
         self._results: tuple[NDArray[Any], ...] = ()
         if all(n > 0 for spec in card.outputs for n in spec.shape):
             self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
         self._binding = self._session.io_binding()
         for spec, result in zip(card.outputs, self._results, strict=False):
             self._binding.bind_output(spec.name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
-
-    @property
-    def runtime(self) -> str:
-        """See :class:`engines.contract.Engine`."""
-        return self._runtime
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.outputs
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """See :class:`engines.contract.Engine`."""

@@ -13,9 +13,11 @@ import openvino as ov
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
-from engines.conform import Found, check_call, check_file
-from engines.contract import Availability, TensorSpec
+from engines.conform import CardEngine, Found, check_call, check_file, threads_text
+from engines.contract import Availability
 from engines.errors import EngineError
+
+_VERSION = ov.__version__.partition("-")[0]
 
 
 def probe() -> Availability:
@@ -24,10 +26,10 @@ def probe() -> Availability:
     Returns:
         Always usable: importing this module has already loaded the runtime.
     """
-    return Availability(True, f"OpenVINO {ov.__version__.partition('-')[0]}")
+    return Availability(True, f"OpenVINO {_VERSION}")
 
 
-class OpenVinoEngine:
+class OpenVinoEngine(CardEngine):
     """One model in an OpenVINO infer request on the processor.
 
     Computes in float32: left to itself it takes bfloat16 where the processor has that, which moves the points of the
@@ -45,7 +47,7 @@ class OpenVinoEngine:
         Raises:
             EngineError: the runtime cannot read the file, or its tensors are not those of the card.
         """
-        self._card = card
+        super().__init__(card, f"openvino {_VERSION}, CPU, {threads_text(threads)}")
         settings = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32",
@@ -62,23 +64,6 @@ class OpenVinoEngine:
             raise EngineError(
                 f"OpenVINO cannot load {path}: {error}", "run `doppelcam models` to check the model files"
             ) from error
-        plural = "s" if threads > 1 else ""
-        self._runtime = f"openvino {ov.__version__.partition('-')[0]}, CPU, {threads} thread{plural}"
-
-    @property
-    def runtime(self) -> str:
-        """See :class:`engines.contract.Engine`."""
-        return self._runtime
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        """See :class:`engines.contract.Engine`."""
-        return self._card.outputs
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """See :class:`engines.contract.Engine`."""

@@ -29,13 +29,13 @@ class Entry(NamedTuple):
 
 
 DEVICES: dict[str, Entry] = {
-    "cpu": Entry("engines.cpu:CpuDevice", ("cv2",), "pip install opencv-python"),
+    "cpu": Entry("engines.cpu:CpuDevice", ("cv2", "numba"), "pip install opencv-python numba"),
 }
 
 RUNTIMES: dict[str, Entry] = {
     "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
     "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime"),
-    "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install doppelcam[openvino]"),
+    "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install openvino"),
 }
 
 Kind = Literal["device", "runtime"]

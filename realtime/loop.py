@@ -8,6 +8,10 @@ In lockstep (the source waits for its reader, and so does the sink) the same thr
 hold the writer back, so that decoding, computing and encoding overlap and not one picture is lost. A live sink beside
 them (a window on a conversion) shows the newest picture and holds nobody back.
 
+One thread works, so pictures are worked on in order and one at a time. A second one that located the faces of the next
+picture while this one is drawn gains nothing as long as a picture costs less than the camera's interval, because the
+next one is not there yet. Where it costs more, the budget lowers the quality; only conversions would be faster for it.
+
 The calling thread looks after the others and serves the sinks that belong to it (windows).
 """
 

@@ -22,7 +22,8 @@ from realtime.trail import Look, Track
 from realtime.types import F32, F64, U8, Face, Size
 
 MOST_FACES = 8
-"""Faces followed at once. Each costs a run of the mesh network."""
+"""Faces followed at once; one that was lost and comes back is followed all the same. Each costs a run of the mesh
+network."""
 MOST_CANDIDATES = 3
 """Unknown candidates of one look that are examined, the surest first. Each costs two runs of the mesh network."""
 PROBATION_S = 0.5
@@ -188,7 +189,8 @@ class Tracker:
             if track.lost_s is not None and look in fresh:
                 track.find(look, now_s)
                 fresh.remove(look)
-        for look in fresh[: MOST_FACES - len(self._followed())]:
+        # Whoever comes back is taken even into a full picture, so there may be no room at all, and then some.
+        for look in fresh[: max(0, MOST_FACES - len(self._followed()))]:
             self._last_id += 1
             self._tracks.append(Track(self._last_id, look, now_s))
 

@@ -114,6 +114,21 @@ def test_no_more_faces_are_followed_than_the_limit() -> None:
     assert len(play.step().faces) == MOST_FACES
 
 
+def test_who_comes_back_to_a_full_picture_brings_no_newcomers_along() -> None:
+    places = [Actor(60 + 120 * (i % 5), 60 + 150 * (i // 5)) for i in range(MOST_FACES + 4)]
+    absent, newcomers = places[0], places[MOST_FACES:]
+    play = Play(*places[:MOST_FACES])
+    play.settle()
+    absent.hidden = True
+    play.scene.actors.append(newcomers[0])
+    assert len(play.step().faces) == MOST_FACES
+    absent.hidden = False
+    play.scene.actors += newcomers[1:]
+    play.every_n = 1
+    assert play.name_of(absent) == 1
+    assert len(play.step(5).faces) == MOST_FACES + 1
+
+
 def test_a_face_behind_a_hand_is_reported_lost_and_keeps_its_name() -> None:
     person = Actor(300, 200)
     play = Play(person)

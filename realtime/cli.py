@@ -56,6 +56,8 @@ def run(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
     except LiveError as error:
         return _tell(error.message, error.hint, error.exit_code)
     except typer.TyperException as error:
+        if not error.format_message():
+            return 2  # no command was given, and the help has been shown
         return _tell(error.format_message(), _usage_hint(error.format_message(), name), 2)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

@@ -34,7 +34,7 @@ PACKAGES = {
     "cv2-enumerate-cameras": "cv2_enumerate_cameras",
     "mss": "mss",
 }
-REINSTALL = "pip install --force-reinstall doppelcam"
+REINSTALL = "in the folder of doppelcam: pip install --force-reinstall ."
 
 
 @dataclass(frozen=True, slots=True)

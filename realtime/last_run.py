@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,12 @@ REPEATED_OUTPUTS = ("auto", "virtualcam", "preview")
 """Kinds of output that are repeated. A recording never is: the second one would replace the first."""
 
 
-def recall() -> tuple[Layer, tuple[str, ...]]:
+def recall(*, new_face: bool = False) -> tuple[Layer, tuple[str, ...]]:
     """Read what the last run used, without what is gone.
+
+    Args:
+        new_face: a photo is named for this run. Then the demo or a file as input is not taken over: it was a trial or
+            one job, and who names a photo next means the camera.
 
     Returns:
         The layer, and a warning for each thing that cannot be repeated. A damaged file is one of them and no more.
@@ -28,6 +32,8 @@ def recall() -> tuple[Layer, tuple[str, ...]]:
         return Layer("the last run", {}), (f"the last run cannot be repeated: {error.message}",)
     values, warnings = {}, []
     for key, value in layer.values.items():
+        if new_face and key == "input.what" and _is_one_job(value):
+            continue
         if gone := _gone(key, value):
             warnings.append(f"not as in the last run: {gone}")
         else:
@@ -41,26 +47,52 @@ def keep(settings: Settings) -> None:
     Raises:
         ConfigError: it cannot be written.
     """
-    source = parse_input(settings.input.what)
-    is_file = source.kind in ("video", "image")
+    here = with_full_paths(settings)
     config.remember(
         {
-            "source.photos": [str(Path(photo).resolve()) for photo in settings.source.photos],
-            "input.what": str(Path(source.target).resolve()) if is_file else settings.input.what,
+            "source.photos": here.source.photos,
+            "input.what": here.input.what,
             **_outputs(settings.output.to),
         }
     )
 
 
-def repeated(settings: Settings, last_run: Layer) -> tuple[str, ...]:
-    """Which of the last run's values are in use, for the banner."""
+def with_full_paths(settings: Settings) -> Settings:
+    """The same settings, with photos and a file as input by their full paths: the next start may be elsewhere."""
+    photos = tuple(str(Path(photo).resolve()) for photo in settings.source.photos)
+    source = parse_input(settings.input.what)
+    what = str(Path(source.target).resolve()) if source.kind in ("video", "image") else settings.input.what
+    return settings.model_copy(
+        update={
+            "source": settings.source.model_copy(update={"photos": photos}),
+            "input": settings.input.model_copy(update={"what": what}),
+        }
+    )
+
+
+def repeated(settings: Settings, last_run: Layer, typed: Collection[str] = ()) -> tuple[str, ...]:
+    """Which of the last run's values are in use, for the banner.
+
+    Args:
+        settings: of this run.
+        last_run: see ``recall``.
+        typed: keys that the command line gives itself, the same value or not.
+    """
     now = {
         "source.photos": settings.source.photos,
         "input.what": settings.input.what,
         "output.to": settings.output.to,
     }
     names = {"source.photos": "face", "input.what": "input", "output.to": "output"}
-    return tuple(names[key] for key, value in last_run.values.items() if value and value == now[key])
+    taken = {key: value for key, value in last_run.values.items() if key not in typed}
+    return tuple(names[key] for key, value in taken.items() if value and value == now[key])
+
+
+def _is_one_job(what: str) -> bool:
+    try:
+        return parse_input(what).kind in ("demo", "video", "image")
+    except ConfigError:  # gone, and told as such
+        return False
 
 
 def _outputs(names: Sequence[str]) -> dict[str, Any]:

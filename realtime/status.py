@@ -16,16 +16,17 @@ def status_line(stats: Stats, faces: int) -> str:
         faces: faces that are swapped at this moment.
 
     Returns:
-        One line such as ``30.0 fps in, 30.0 out | latency 8 ms, p95 11 | compute 4.1 ms | 1 face | 0 dropped``.
+        One line such as ``30 fps in, 30 out | latency 8 ms, p95 11 | compute 4.1 ms | 1 face | 0 dropped``. Why
+        pictures were dropped is left to the closing line, so that this one fits 80 columns.
     """
     now = stats.recent
     latency = slowest(now.latency_ms)
     parts = [
-        f"{now.fps_in:.1f} fps in, {now.fps_out:.1f} out",
+        f"{now.fps_in:.0f} fps in, {now.fps_out:.0f} out",
         f"latency {_ms(latency.p50)} ms, p95 {_ms(latency.p95)}" if latency.count else "latency not known yet",
         f"compute {_ms(now.steps.get('compute', NONE).p50)} ms",
-        "1 face" if faces == 1 else f"{faces or 'no'} faces",
-        drops_text(stats.drops),
+        "1 face" if faces == 1 else f"{faces} faces" if faces else "no face",
+        f"{sum(stats.drops.values())} dropped",
     ]
     if stats.quality_changes:
         parts.append(quality_text(stats.quality_changes[-1].new))

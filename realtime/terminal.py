@@ -80,7 +80,8 @@ class Terminal:
             self.note(progress_text(stats, self._bar.total) if self._bar else status_line(stats, faces))
         else:
             self._next_s = self._clock() + IN_PLACE_S
-            line = self._bar.at(stats) if self._bar else Text(status_line(stats, faces), no_wrap=True)
+            words = Text(status_line(stats, faces), no_wrap=True, overflow="ellipsis")
+            line = self._bar.at(stats) if self._bar else words
             self._in_place.update(line, refresh=True)
 
     def end(self, stats: Stats | None) -> None:

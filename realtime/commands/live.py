@@ -61,14 +61,16 @@ def live(
         "--overwrite output.overwrite": overwrite or None,
         "--stats run.stats_file": stats,
     }
-    remembered, warnings = last_run.recall()
-    settings = config.load(profile, [config.from_set_options(set_ or []), *_flags(options)], remembered)
+    remembered, warnings = last_run.recall(new_face=bool(source))
+    layers = [config.from_set_options(set_ or []), *_flags(options)]
+    settings = config.load(profile, layers, remembered)
     terminal = Terminal()
     for warning in warnings:
         terminal.note(warning)
-    notes = [("as last time", ", ".join(again))] if (again := last_run.repeated(settings, remembered)) else []
+    again = last_run.repeated(settings, remembered, {key for layer in layers for key in layer.values})
+    notes = [("as last time", ", ".join(again))] if again else []
     if save is not None:
-        notes.append(("saved", f"profile {save}: {config.save_profile(save, settings)}"))
+        notes.append(("saved", f"profile {save}: {config.save_profile(save, last_run.with_full_paths(settings))}"))
     play(settings, terminal, notes)
 
 

@@ -31,7 +31,7 @@ def check_place(path: Path, *, overwrite: bool) -> int:
     if path.is_dir():
         raise SinkError(f"cannot record to {path}: it is a folder", "name a file in it, e.g. out.mp4")
     if path.exists() and not overwrite:
-        raise SinkError(f"cannot record to {path}: it exists", "take another name, or allow it to be overwritten")
+        raise SinkError(f"cannot record to {path}: it exists", "take another name, or replace it with --overwrite")
     try:
         with tempfile.TemporaryFile(dir=folder):  # asking for the rights would not notice a read-only disk
             pass

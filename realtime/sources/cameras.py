@@ -116,7 +116,8 @@ def _listing(cameras: Iterable[CameraInfo]) -> str:
     lines = ", ".join(
         f"{camera.index}: {camera.name}" + (f" [{camera.path}]" if camera.path else "") for camera in cameras
     )
-    return f"there are {lines}" if lines else "plug one in, or check that this session may see it"
+    none = "plug one in, check that this session may see it, or use --input demo or a file"
+    return f"there are {lines}" if lines else none
 
 
 def lasting_target(camera: CameraInfo, cameras: Sequence[CameraInfo], by_id: Path = _BY_ID) -> str:

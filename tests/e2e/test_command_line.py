@@ -139,6 +139,21 @@ def test_a_plain_start_repeats_the_last_run_and_says_so(start: Start) -> None:
     assert "demo" in again.stderr
 
 
+def test_a_bare_command_shows_the_help_and_no_empty_error(start: Start) -> None:
+    done = start(DOPPELCAM)
+    assert done.returncode == 2
+    assert "Usage: doppelcam" in done.stdout + done.stderr
+    assert "error:" not in done.stderr
+
+
+def test_without_the_packages_the_start_says_how_to_get_them(start: Start) -> None:
+    bare = start([sys.executable, "-S", str(ROOT / "run_live.py")])
+    assert bare.returncode == 2
+    assert bare.stderr.startswith("error: ")
+    assert "try: " in bare.stderr
+    assert "Traceback" not in bare.stderr
+
+
 def test_saved_settings_come_back_with_their_profile(start: Start, tmp_path: Path) -> None:
     options = ["--input", "demo", "--size", "128x96", "--duration", "0.2"]
     assert start(LIVE, *options, "--output", "one.mp4", "--save", "mine").returncode == 0

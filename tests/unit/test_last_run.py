@@ -36,6 +36,28 @@ def test_photos_input_and_live_outputs_are_repeated_by_their_full_paths(home: Pa
     assert last_run.repeated(config.load(None, [], layer), layer) == ("face", "input", "output")
 
 
+def test_what_is_typed_again_is_not_said_to_be_as_last_time() -> None:
+    last_run.keep(made(input__what="demo", output__to=["preview"]))
+    layer, _ = last_run.recall()
+    assert last_run.repeated(config.load(None, [], layer), layer, {"input.what"}) == ("output",)
+
+
+@pytest.mark.parametrize(("what", "taken"), [("demo", False), ("clip.mkv", False), ("0", True), ("screen", True)])
+def test_who_names_a_photo_means_the_camera_and_not_the_last_trial(what: str, taken: bool, home: Path) -> None:
+    (home / "clip.mkv").write_bytes(b"x")
+    last_run.keep(made(input__what=what, output__to=["preview"]))
+    layer, _ = last_run.recall(new_face=True)
+    assert ("input.what" in layer.values) is taken
+    assert layer.values["output.to"] == ("preview",)
+
+
+def test_settings_of_a_run_can_be_used_from_any_folder(home: Path) -> None:
+    (home / "me.png").write_bytes(b"x")
+    full = last_run.with_full_paths(made(source__photos=["me.png"], input__what="demo"))
+    assert full.source.photos == (str(home / "me.png"),)
+    assert full.input.what == "demo"
+
+
 def test_a_recording_is_never_repeated() -> None:
     last_run.keep(made(output__to=["out.mp4"]))
     assert "output.to" not in last_run.recall()[0].values

@@ -30,12 +30,18 @@ def run(seconds: int, sinks: dict[str, float], drops: dict[str, int]) -> Stats:
 def test_the_status_line_shows_rates_the_slowest_output_work_faces_and_drops() -> None:
     stats = run(4, {"virtual camera": 7.0, "preview": 21.3}, {})
     line = status_line(stats, faces=1)
-    assert line == "30.0 fps in, 30.0 out | latency 21 ms, p95 21 | compute 4.2 ms | 1 face | 0 dropped"
+    assert line == "30 fps in, 30 out | latency 21 ms, p95 21 | compute 4.2 ms | 1 face | 0 dropped"
+
+
+def test_the_status_line_fits_a_narrow_terminal_and_leaves_reasons_to_the_closing_line() -> None:
+    line = status_line(run(4, {"preview window 'doppelcam' (mirrored)": 70.0}, {"capture": 7, "preview": 2}), faces=0)
+    assert line.endswith("no face | 9 dropped")
+    assert len(line) <= 80
 
 
 def test_before_the_first_picture_nothing_is_invented() -> None:
     line = status_line(run(0, {}, {}), faces=0)
-    assert line == "0.0 fps in, 0.0 out | latency not known yet | compute 0.0 ms | no faces | 0 dropped"
+    assert line == "0 fps in, 0 out | latency not known yet | compute 0.0 ms | no face | 0 dropped"
 
 
 def test_a_change_of_quality_stays_visible() -> None:

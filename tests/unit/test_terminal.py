@@ -56,7 +56,7 @@ def test_a_log_gets_plain_lines_at_a_slow_beat() -> None:
     assert "\x1b" not in text
     lines = text.splitlines()
     assert looks == 2
-    assert lines[0].startswith("30.0 fps in, 30.0 out | ")
+    assert lines[0].startswith("30 fps in, 30 out | ")
     assert lines[-2] == "camera lost"
     assert lines[-1].startswith("90 pictures in 3.0 s (30.0 fps)")
 

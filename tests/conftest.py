@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from realtime.detect import SsdDetector
+    from realtime.landmarks import MeshNet
     from realtime.swappers.mesh import MeshIdentity
     from tests.actor import Actor
     from tests.faces import Eyes
@@ -38,6 +40,18 @@ def eyes() -> Iterator[Eyes]:
     opened = Eyes()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def detector(eyes: Eyes) -> SsdDetector:
+    """The embedded detector."""
+    return eyes.detector
+
+
+@pytest.fixture
+def net(eyes: Eyes) -> MeshNet:
+    """The embedded mesh network."""
+    return eyes.net
 
 
 @pytest.fixture(scope="session")

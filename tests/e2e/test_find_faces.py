@@ -9,8 +9,6 @@ import cv2
 import numpy as np
 import pytest
 
-from engines.card import load_card
-from engines.registry import open_device, open_engine
 from realtime import geometry
 from realtime.assets import demo_photo, sample_source
 from realtime.detect import Detection, SsdDetector
@@ -19,22 +17,6 @@ from realtime.types import F64, U8, Size
 
 CLIPS = ("again", "bird", "book", "brother", "eat", "help", "hungry", "learn", "milk", "night",
          "no", "please", "school", "sister", "sorry", "student", "thanks", "walk", "want", "yes")  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def detector() -> Iterator[SsdDetector]:
-    card = load_card("face_detection_short_range")
-    made = SsdDetector(card, open_engine(card), open_device("cpu"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[MeshNet]:
-    card = load_card("face_landmark")
-    made = MeshNet(card, open_engine(card), open_device("cpu"))
-    yield made
-    made.close()
 
 
 def read(path: Path) -> U8:

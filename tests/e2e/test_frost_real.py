@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import cv2
 import numpy as np
 import pytest
 
-from engines.card import load_card
-from engines.registry import open_device, open_engine
 from realtime.assets import demo_photo, sample_source
 from realtime.detect import SsdDetector
 from realtime.frost import frost, frost_box
 from realtime.landmarks import MeshNet
 from realtime.types import F32, U8, Size
-
-
-@pytest.fixture(scope="module")
-def detector() -> Iterator[SsdDetector]:
-    card = load_card("face_detection_short_range")
-    made = SsdDetector(card, open_engine(card), open_device("cpu"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[MeshNet]:
-    card = load_card("face_landmark")
-    made = MeshNet(card, open_engine(card), open_device("cpu"))
-    yield made
-    made.close()
 
 
 def portrait(detector: SsdDetector, path: str, size: Size, part: float) -> tuple[U8, F32]:

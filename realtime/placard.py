@@ -22,7 +22,7 @@ _MARGIN = 0.09
 """Free space at each side, of the width."""
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # as many as are shown in a short while; a large picture's card is large too
 def placard(size: Size, title: str, lines: tuple[str, ...] = ()) -> U8:
     """Draw a card, e.g. "Camera is frozen" with what is being done about it.
 

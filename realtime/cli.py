@@ -16,6 +16,7 @@ from realtime.commands.doctor import doctor
 from realtime.commands.live import live
 from realtime.commands.models import models_app
 from realtime.commands.warm import warm
+from realtime.doctor import LIBRARIES, lacks_library
 from realtime.errors import LiveError
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended before its work began
@@ -59,6 +60,10 @@ def run(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
         if not error.format_message():
             return 2  # no command was given, and the help has been shown
         return _tell(error.format_message(), _usage_hint(error.format_message(), name), 2)
+    except ImportError as error:
+        if not lacks_library(error):
+            raise
+        return _tell(f"a system library is missing: {error}", LIBRARIES, 4)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return result if isinstance(result, int) else 0

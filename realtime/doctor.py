@@ -34,6 +34,7 @@ PACKAGES = {
     "cv2-enumerate-cameras": "cv2_enumerate_cameras",
     "mss": "mss",
 }
+LIBRARIES = "on Debian and Ubuntu: sudo apt install libgl1 libglib2.0-0"
 REINSTALL = "in the folder of doppelcam: pip install --force-reinstall ."
 
 
@@ -64,12 +65,18 @@ def examine() -> Iterator[Check]:
         try:
             yield from check()
         except ImportError as error:
-            yield Check(area, area, "broken", str(error), REINSTALL, needed=True)
+            fix = LIBRARIES if lacks_library(error) else REINSTALL
+            yield Check(area, area, "broken", str(error), fix, needed=True)
 
 
 def can_run(checks: list[Check]) -> bool:
     """Say whether the main job can run: nothing that it needs is missing or broken."""
     return all(check.state == "ok" for check in checks if check.needed)
+
+
+def lacks_library(error: Exception) -> bool:
+    """Say whether a package did not load because a library of the system, which pip cannot bring, is not there."""
+    return sys.platform == "linux" and str(error).startswith("lib") and "cannot open shared object" in str(error)
 
 
 def _machine() -> Iterator[Check]:
@@ -100,7 +107,7 @@ def _packages() -> Iterator[Check]:
                 "packages", distribution, "missing", "not installed", f"pip install {distribution}", needed=True
             )
         except (ImportError, OSError) as error:  # OSError: a shared library of the package is missing
-            fix = f"pip install --force-reinstall {distribution}"
+            fix = LIBRARIES if lacks_library(error) else f"pip install --force-reinstall {distribution}"
             yield Check("packages", distribution, "broken", f"does not load: {error}", fix, needed=True)
         else:
             yield Check("packages", distribution, "ok", version, needed=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_this_machine_can_run_the_main_job_and_every_trouble_has_a_fix() -> None
     }
     for check in checks:
         assert bool(check.fix) == (check.state != "ok"), check
+
+
+def test_a_missing_system_library_is_not_cured_with_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.import_module
+
+    def load(name: str) -> object:
+        if name == "cv2":
+            raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")
+        return real(name)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(importlib, "import_module", load)
+    assert f"opencv-python: {doctor.LIBRARIES}" in shown(list(doctor.CHECKS["packages"]()))
 
 
 def test_a_missing_package_is_a_finding_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from realtime.meter import Percentiles, Stats
+from realtime.swappers import OPTIONAL_STEPS
 from realtime.types import Quality
 
 NONE = Percentiles(0.0, 0.0, 0.0, 0)
@@ -68,8 +69,9 @@ def slowest(latency_ms: dict[str, Percentiles]) -> Percentiles:
 
 
 def quality_text(quality: Quality) -> str:
-    """Say a quality in words."""
-    return f"quality {quality.scale:.0%} size, a look for new faces every {quality.detect_every_n} frames"
+    """Say a quality in words, with the optional steps that it leaves out."""
+    left_out = "".join(f", without {step}" for step in OPTIONAL_STEPS if step not in quality.steps)
+    return f"quality {quality.scale:.0%} size{left_out}, a look for new faces every {quality.detect_every_n} frames"
 
 
 def drops_text(drops: dict[str, int]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from realtime.meter import Meter, Stats
-from realtime.status import clock_text, closing_line, drops_text, status_line
+from realtime.status import clock_text, closing_line, drops_text, quality_text, status_line
+from realtime.swappers import OPTIONAL_STEPS
 from realtime.types import Quality
 from tests.fakes import FakeClock
 
@@ -49,6 +50,11 @@ def test_a_change_of_quality_stays_visible() -> None:
     meter = Meter(clock)
     meter.quality_changed(clock.now_s, FULL, HALF, "too slow")
     assert "quality 50% size" in status_line(meter.snapshot(), faces=2)
+
+
+def test_a_quality_names_the_steps_that_it_leaves_out() -> None:
+    assert "without obstacles" in quality_text(FULL)
+    assert "without" not in quality_text(Quality(1.0, 5, frozenset(OPTIONAL_STEPS)))
 
 
 def test_drops_are_told_by_cause_the_most_frequent_first() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from realtime import topology
 from realtime.types import F32, F64
 
-BORDER = 0.07
+BORDER = 0.05
 """Width of the soft outline, as a share of the texture."""
 EYE_BORDER = 0.022
 """Width of the soft edge around the person's own eyes."""

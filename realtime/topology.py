@@ -151,7 +151,7 @@ def region(n: int, *loops: tuple[int, ...]) -> NDArray[np.uint8]:
     return mask
 
 
-MOUTH_SHARE = 0.65
+MOUTH_SHARE = 0.75
 """Place on the fade that the lips have: they take 0.72 of the shift, the rest of a photo's smile stays in the photo."""
 
 

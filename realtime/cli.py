@@ -5,8 +5,10 @@ Modules of ``realtime.commands`` import what they need inside their functions, s
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -26,8 +28,22 @@ def _new(text: str) -> typer.Typer:
     return typer.Typer(help=text, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"doppelcam {importlib.metadata.version('doppelcam')}")
+        raise typer.Exit
+
+
 def _doppelcam() -> typer.Typer:
     app = _new("A real-time face-swap camera: your photo's face on the person in view, sent to a virtual webcam.")
+
+    @app.callback()
+    def main(
+        version: Annotated[
+            bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+        ] = False,
+    ) -> None: ...
+
     for command in (live, bench, doctor, cameras, warm):
         app.command()(command)
     app.add_typer(models_app, name="models")

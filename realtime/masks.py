@@ -22,6 +22,28 @@ EYE_BORDER = 0.022
 MOUTH_BORDER = 0.07
 """Width of the soft edge around the person's own inner mouth."""
 
+MEMORY_S = 1.0
+"""Time constant of the memory where nothing is in front."""
+BLOCKED_MEMORY_S = 12.0
+"""The same where something is: what stays for good becomes part of the face's look."""
+RELEASE_S = 0.12
+"""Time constant with which the mask closes again after something has gone."""
+NOISE = 5.0
+"""Grey levels that any texel may differ by: sensor noise and compression."""
+SHADING = 0.05
+"""Share of its own value that a texel may differ by: shading that moves with the head."""
+PER_TURN = 2.0
+"""What a turn by one radian away from where the memory was made adds to the tolerance, as a multiple of it: glints,
+glasses and hair move over a face that turns. More would make it blind to hands, which push the mesh about."""
+SUSPECT, CERTAIN = 0.9, 1.6
+"""Difference over tolerance at which something may be, and surely is, in front."""
+MOST_BLOCKED = 0.6
+"""Share of the face above which the memory, not the scene, is taken to be wrong: it starts anew."""
+
+_SMALL = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))
+_WIDE = cv2.getStructuringElement(cv2.MORPH_RECT, (13, 13))  # a third of the time of an ellipse
+_CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+
 
 def smoothstep(x: F32, low: float, high: float) -> F32:
     """Hermite step, float32: 0 at ``low`` and below, 1 at ``high`` and above."""
@@ -54,25 +76,6 @@ def border(n: int) -> F32:
     small = cv2.resize(opacity, (n, n), interpolation=cv2.INTER_AREA)
     small.setflags(write=False)
     return small
-
-
-MEMORY_S = 1.0
-"""Time constant of the memory where nothing is in front."""
-BLOCKED_MEMORY_S = 12.0
-"""The same where something is: what stays for good becomes part of the face's look."""
-RELEASE_S = 0.12
-"""Time constant with which the mask closes again after something has gone."""
-NOISE = 5.0
-"""Grey levels that any texel may differ by: sensor noise and compression."""
-SHADING = 0.05
-"""Share of its own value that a texel may differ by: shading that moves with the head."""
-PER_TURN = 2.0
-"""What a turn by one radian away from where the memory was made adds to the tolerance, as a multiple of it: glints,
-glasses and hair move over a face that turns. More would make it blind to hands, which push the mesh about."""
-SUSPECT, CERTAIN = 0.9, 1.6
-"""Difference over tolerance at which something may be, and surely is, in front."""
-MOST_BLOCKED = 0.6
-"""Share of the face above which the memory, not the scene, is taken to be wrong: it starts anew."""
 
 
 class Appearance:
@@ -148,8 +151,3 @@ def _exposure(seen: F32, expected: F32, weight: F32) -> F32:
         return np.ones(3, np.float32)
     ratio = (seen[::2, ::2][known] + 1) / (expected[::2, ::2][known] + 1)
     return np.clip(np.median(ratio, axis=0), 0.5, 2).astype(np.float32)
-
-
-_SMALL = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))
-_WIDE = cv2.getStructuringElement(cv2.MORPH_RECT, (13, 13))  # a third of the time of an ellipse
-_CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))

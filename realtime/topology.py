@@ -2,6 +2,9 @@
 
 The numbering is that of the MediaPipe face mesh (468 points). Triangles, layout and symmetry come from
 ``assets/face_mesh.npz``, which ``assets/build_face_mesh.py`` makes; left and right are as seen in the picture.
+
+Sums over some hundred points are done with the compiled kernels directly and not through a ``Device``: they are over in
+twenty microseconds, which no trip to another device could be.
 """
 
 from __future__ import annotations

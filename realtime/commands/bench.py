@@ -82,7 +82,7 @@ def report(figures: dict[str, Any]) -> RenderableType:
     drops = "; ".join(f"{run}: {drops_text(causes)}" for run, causes in figures["drops"].items())
     return Group(
         table,
-        Text(f"\n{figures['fps_free']:.0f} pictures per second, free running, {figures['faces']:g} faces in each"),
+        Text(f"\n{figures['fps_free']:.0f} pictures per second, free running; faces in each: {figures['faces']:g}"),
         Text(f"{drops}"),
         Text(f"{figures['peak_rss_mb']:.0f} MB at most"),
         Text(f"{figures['size']}, {figures['engine']} on {figures['device']}; {figures['machine']}"),

@@ -131,6 +131,8 @@ class MeshSwapper:
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         """See :class:`realtime.swappers.Swapper`."""
+        if not np.isfinite(face.mesh).all():
+            return False
         person = self._people.setdefault(face.track_id, _Person())
         dt_s = person.passed(now_s)
         mesh = face.mesh - _HALF_PIXEL

@@ -26,6 +26,9 @@ class CpuDevice:
     """Crops with OpenCV, unwraps and draws with kernels. Used by one thread: it keeps scratch between calls."""
 
     def __init__(self) -> None:
+        # Crops and faces are so small that handing them out to OpenCV's threads costs more than it saves, and the other
+        # core has a camera and a meeting to serve.
+        cv2.setNumThreads(1)
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
         self._drawing: _Layers | None = None
         self._tables: dict[TensorSpec, tuple[NDArray[np.float32], ...]] = {}

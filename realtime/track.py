@@ -18,7 +18,7 @@ from realtime.detect import VIEWS_PER_CALL, Detection, Detector, prominence
 from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
-from realtime.trail import Look, Track
+from realtime.trail import Look, Track, change
 from realtime.types import F32, F64, U8, Face, Size
 
 MOST_FACES = 8
@@ -36,6 +36,9 @@ DOUBLE_IOU = 0.5
 """Overlap from which two meshes are on one face."""
 LARGEST_JUMP = 0.6
 """Change of place or size between two frames, in face heights, that no head makes: the mesh slipped off."""
+STEADY = 0.1
+"""Change of place or size between two looks, in face heights, up to which the first is believed. From a face that has
+left the middle of its crop the network makes one halfway or on the wall beside it, often with a presence of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class Tracker:
         moves: list[tuple[float, Track, Look]] = []
         for track in self._followed():
             track.age_frames += 1
-            look = self._see(pixels, self._mesh_net.crop_of_mesh(track.look.mesh))
+            look = self._see_again(pixels, track.look)
             jump = track.jump(look.place, now_s) if look else math.inf
             new = now_s - track.since_s < PROBATION_S
             needed = max(self._min_presence, PROBATION_PRESENCE) if new else self._min_presence
@@ -176,6 +179,19 @@ class Tracker:
         mesh, presence = self._mesh_net.locate(pixels, frame_from_crop)
         look = Look(mesh, presence)
         return look if look.share_inside(pixels.shape[1], pixels.shape[0]) > 1 / 3 else None
+
+    def _see_again(self, pixels: U8, before: Look) -> Look | None:
+        """Look where a face was. If it has moved or is in doubt, look there too; ``None`` when the two differ."""
+        look = self._see(pixels, self._mesh_net.crop_of_mesh(before.mesh))
+        if look is None:
+            return None
+        moved, doubtful = change(look.place, before.place) > STEADY, look.presence < PROBATION_PRESENCE
+        if not (moved or doubtful):
+            return look
+        again = self._see(pixels, self._mesh_net.crop_of_mesh(look.mesh))
+        if again is None or change(again.place, look.place) > STEADY:
+            return None
+        return None if moved and min(look.presence, again.presence) < PROBATION_PRESENCE else again
 
     def _name(self, fresh: list[Look], now_s: float) -> None:
         """Give faces their old names where they may have one, the nearest first, and new ones to the rest."""

@@ -29,6 +29,12 @@ class Place(NamedTuple):
     height: float
 
 
+def change(place: Place, before: Place) -> float:
+    """How far a face has moved or how much it has grown, in heights that it had before."""
+    way = math.hypot(place.x - before.x, place.y - before.y) / before.height
+    return max(way, abs(place.height / before.height - 1))
+
+
 class Look:
     """What the mesh network saw in one crop."""
 

@@ -80,6 +80,25 @@ def slide(picture: U8, x: int, y: int) -> U8:
     return np.asarray(cv2.warpAffine(picture, shift, (640, 480), borderValue=(90, 100, 95)), np.uint8)
 
 
+@pytest.mark.parametrize("name", ["book", "help", "walk"])
+@pytest.mark.parametrize("way", ["shake", "hop", "sway"])
+def test_a_head_that_moves_too_fast_is_lost_or_followed_but_never_taken_to_be_beside_itself(
+    networks: Networks, data_dir: Path, name: str, way: str
+) -> None:
+    pictures = clip(data_dir, name, 50)
+    turn = np.arange(len(pictures)) / 4
+    shifts = {
+        "shake": [(25 * (-1) ** n, 0) for n in range(len(pictures))],
+        "hop": [(0, 45 * (n // 4 % 2)) for n in range(len(pictures))],
+        "sway": [(int(x), int(y)) for x, y in zip(200 * np.sin(turn), 60 * np.cos(turn), strict=True)],
+    }[way]
+    moved = [slide(picture, *shift) for picture, shift in zip(pictures, shifts, strict=True)]
+    seen = follow(networks, moved)
+    assert sum(len(s.faces) for s in seen) > 20
+    for picture, sighting in zip(moved, seen, strict=True):
+        assert all(is_on(face.box_xyxy, face_of(networks[0], picture)) for face in sighting.faces)
+
+
 @pytest.mark.parametrize(("left", "right"), [("book", "milk"), ("student", "yes"), ("help", "brother")])
 def test_two_people_side_by_side_are_two(networks: Networks, data_dir: Path, left: str, right: str) -> None:
     pairs = zip(clip(data_dir, left, 40), clip(data_dir, right, 40), strict=True)

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from engines import registry
 from engines.card import load_card
@@ -25,9 +26,7 @@ from realtime.pipeline import Pipeline
 from realtime.placard import placard
 from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
 from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
-from realtime.swappers import OPTIONAL_STEPS
-from realtime.swappers.mesh import MeshIdentity, MeshLook, MeshSwapper, identity_of
-from realtime.swappers.texture import build_texture
+from realtime.swappers import OPTIONAL_STEPS, Look, family
 from realtime.track import Tracker
 
 DETECTOR_CARD = "face_detection_short_range"
@@ -58,11 +57,11 @@ class SourceFaces:
     """The faces to show, made once.
 
     Attributes:
-        identities: one for each photo.
+        identity: what the swapper's family derived from the photos.
         facts: what a person should know about the photos, for the banner.
     """
 
-    identities: tuple[MeshIdentity, ...]
+    identity: Any
     facts: tuple[tuple[str, str], ...]
 
 
@@ -118,7 +117,7 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
     photos = settings.source.photos or (str(sample_source()),)
     portraits = [read_portrait(path, networks.detector, networks.mesh_net) for path in photos]
     return SourceFaces(
-        tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits),
+        family(settings.swap.engine).identify(portraits),
         tuple(
             ("face", f"{Path(portrait.path).name} shows {portrait.faces} faces; the largest, most central one is used")
             for portrait in portraits
@@ -135,7 +134,7 @@ def build_pipeline(
     on_event: Callable[[str], None] = lambda _: None,
 ) -> Pipeline:
     """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
-    look = MeshLook(
+    look = Look(
         likeness=settings.swap.likeness,
         colour=settings.swap.colour,
         opacity=settings.swap.opacity,
@@ -143,7 +142,7 @@ def build_pipeline(
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
         Chooser(settings.faces.which),
-        MeshSwapper(networks.device, faces.identities, look, meter),
+        family(settings.swap.engine).open_swapper(networks.device, faces.identity, look, meter),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
         on_event,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engines.cpu import CpuDevice
 from realtime import topology
 from realtime.meter import Meter
-from realtime.swappers import OBSTACLES
-from realtime.swappers.mesh import MeshIdentity, MeshLook, MeshSwapper
+from realtime.swappers import OBSTACLES, Look
+from realtime.swappers.mesh import MeshIdentity, MeshSwapper
 from realtime.swappers.texture import FaceTexture
 from realtime.types import F32, U8, Size
 from tests.faces import face_of
@@ -23,8 +23,8 @@ EYE_BGR: Final = (150, 90, 20)
 """Colours that no skin has."""
 
 FRAME_S: Final = 1 / 30
-LOOK: Final = MeshLook()
-AS_IT_IS: Final = MeshLook(likeness=0)
+LOOK: Final = Look()
+AS_IT_IS: Final = Look(likeness=0)
 """The person's own shape: every point of the new face is where the person's is."""
 
 _UPPER = {*topology.LIPS_INNER[:11], *topology.LIPS_OUTER[:11]}
@@ -106,7 +106,7 @@ class Actor:
         return picture
 
 
-def a_swapper(*photos: MeshIdentity, look: MeshLook = LOOK) -> MeshSwapper:
+def a_swapper(*photos: MeshIdentity, look: Look = LOOK) -> MeshSwapper:
     return MeshSwapper(CpuDevice(), photos, look, Meter())
 
 

@@ -7,7 +7,7 @@ the face; only drawing touches pixels, and only those of the face.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -16,10 +16,11 @@ import numpy as np
 from engines.contract import Device
 from realtime import geometry, masks, topology
 from realtime.colour import LightTransfer, blurred, factors
+from realtime.identity import Portrait
 from realtime.meter import Meter
-from realtime.swappers import OBSTACLES
+from realtime.swappers import OBSTACLES, Look
 from realtime.swappers.shape import Shape, ShapeTransfer
-from realtime.swappers.texture import FaceTexture
+from realtime.swappers.texture import FaceTexture, build_texture
 from realtime.types import F32, U8, Face
 
 JUDGED_PX = 64
@@ -39,21 +40,6 @@ LEAST_FACE_PX = 12
 _HALF_PIXEL = np.array(
     [0.5, 0.5, 0], np.float32
 )  # faces count from the corner of the first pixel, devices from its centre
-
-
-@dataclass(frozen=True, slots=True)
-class MeshLook:
-    """How the new face looks.
-
-    Attributes:
-        likeness: how far the features move to where the source has them, 0..1.
-        colour: how far the face takes the tone and light of the scene, 0..1.
-        opacity: of the new face, 0..1.
-    """
-
-    likeness: float = 1.0
-    colour: float = 1.0
-    opacity: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +69,16 @@ def skin_weight(n: int) -> F32:
 def identity_of(texture: FaceTexture) -> MeshIdentity:
     """Derive once what does not change from frame to frame."""
     return MeshIdentity(texture, Shape(texture.mesh), blurred(texture.low, skin_weight(JUDGED_PX)))
+
+
+def identify(portraits: Sequence[Portrait]) -> tuple[MeshIdentity, ...]:
+    """See :class:`realtime.swappers.Family`."""
+    return tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits)
+
+
+def open_swapper(device: Device, identity: tuple[MeshIdentity, ...], look: Look, meter: Meter) -> MeshSwapper:
+    """See :class:`realtime.swappers.Family`."""
+    return MeshSwapper(device, identity, look, meter)
 
 
 class _Person:
@@ -116,7 +112,7 @@ class MeshSwapper:
         meter: gets the laps "judge" and "draw".
     """
 
-    def __init__(self, device: Device, photos: tuple[MeshIdentity, ...], look: MeshLook, meter: Meter) -> None:
+    def __init__(self, device: Device, photos: tuple[MeshIdentity, ...], look: Look, meter: Meter) -> None:
         self._device, self._photos, self._look, self._meter = device, photos, look, meter
         self._people: dict[int, _Person] = {}
         self._texels = topology.texel_map(JUDGED_PX)

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from realtime import geometry, topology
-from realtime.swappers import OBSTACLES
-from realtime.swappers.mesh import MeshIdentity, MeshLook
+from realtime.swappers import OBSTACLES, Look
+from realtime.swappers.mesh import MeshIdentity
 from realtime.types import F32, U8, Face
 from tests.actor import AS_IT_IS, FRAME_S, LOOK, a_swapper, inside, off
 from tests.faces import Eyes, face_of, pictures_of
@@ -35,7 +35,7 @@ def clip(eyes: Eyes, data_dir: Path) -> Callable[[str], Clip]:
     return read
 
 
-def swapped(source: MeshIdentity, pictures: list[U8], faces: list[Face], look: MeshLook = LOOK) -> list[U8]:
+def swapped(source: MeshIdentity, pictures: list[U8], faces: list[Face], look: Look = LOOK) -> list[U8]:
     swapper = a_swapper(source, look=look)
     out = [picture.copy() for picture in pictures]
     for number, (picture, face) in enumerate(zip(out, faces, strict=True)):

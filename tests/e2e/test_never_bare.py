@@ -17,7 +17,8 @@ from realtime.identity import read_portrait
 from realtime.meter import Meter
 from realtime.pipeline import Pipeline
 from realtime.placard import placard
-from realtime.swappers.mesh import MeshLook, MeshSwapper, identity_of
+from realtime.swappers import Look
+from realtime.swappers.mesh import MeshSwapper, identity_of
 from realtime.swappers.texture import build_texture
 from realtime.track import Tracker
 from realtime.types import F32, U8, Face, Frame, Quality, Size
@@ -60,7 +61,7 @@ def a_pipeline(
 ) -> tuple[Pipeline, Faulty]:
     portrait, meter = read_portrait(sample_source(), *networks), Meter()
     identity = identity_of(build_texture(portrait.pixels, portrait.mesh))
-    swapper = Faulty(open_device("cpu"), (identity,), MeshLook(), meter)
+    swapper = Faulty(open_device("cpu"), (identity,), Look(), meter)
     tracker = Tracker(*networks, 0.5, meter)
     return Pipeline(tracker, Chooser(which), swapper, guard(on_lost, 0.2, a_card), meter), swapper
 

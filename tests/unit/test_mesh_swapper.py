@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from realtime import topology
 from realtime.assets import sample_source
-from realtime.swappers.mesh import MeshIdentity, MeshLook
+from realtime.swappers import Look
+from realtime.swappers.mesh import MeshIdentity
 from realtime.types import F32, U8
 from tests.actor import (
     AS_IT_IS,
@@ -135,7 +136,7 @@ def test_the_tone_of_the_scene_is_left_alone_when_asked(source: MeshIdentity, ac
     mesh = pose()
     looks = {
         light: brightness(
-            swapped(a_swapper(source, look=MeshLook(colour=0)), actor.picture(mesh, light=light), mesh, 30), mesh
+            swapped(a_swapper(source, look=Look(colour=0)), actor.picture(mesh, light=light), mesh, 30), mesh
         )
         for light in (1.0, 0.4)
     }

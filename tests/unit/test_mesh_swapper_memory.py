@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from realtime import geometry, topology
-from realtime.swappers import OBSTACLES
-from realtime.swappers.mesh import FADE_S, LEAST_FACE_PX, MeshIdentity, MeshLook, identity_of
+from realtime.swappers import OBSTACLES, Look
+from realtime.swappers.mesh import FADE_S, LEAST_FACE_PX, MeshIdentity, identity_of
 from realtime.swappers.texture import build_texture
 from realtime.types import F32, U8, Size
 from tests.actor import AS_IT_IS, FRAME_S, Actor, a_swapper, brightness, cheeks, inside, off, pose, swapped
@@ -23,8 +23,8 @@ def test_without_likeness_and_opacity_nothing_changes_and_with_likeness_the_feat
 ) -> None:
     mesh = pose()
     picture = actor.picture(mesh)
-    still = swapped(a_swapper(source, look=MeshLook(likeness=0, opacity=0)), picture, mesh, 3)
-    moved = swapped(a_swapper(source, look=MeshLook(likeness=1, opacity=0)), picture, mesh, 3)
+    still = swapped(a_swapper(source, look=Look(likeness=0, opacity=0)), picture, mesh, 3)
+    moved = swapped(a_swapper(source, look=Look(likeness=1, opacity=0)), picture, mesh, 3)
     np.testing.assert_array_equal(still, picture)
     assert (moved != picture).any()
 
@@ -77,7 +77,7 @@ def test_two_people_do_not_share_a_memory(source: MeshIdentity, actor: Actor) ->
 def test_of_several_photos_the_one_that_faces_like_the_person_is_shown(source: MeshIdentity, actor: Actor) -> None:
     red = a_tinted((60, 60, 220), yaw_rad=0.5)
     blue = a_tinted((220, 60, 60), yaw_rad=-0.5)
-    look = MeshLook(likeness=0, colour=0)
+    look = Look(likeness=0, colour=0)
     for yaw_rad, channel in ((0.4, 2), (-0.4, 0)):
         mesh = pose(yaw_rad=yaw_rad)
         out = swapped(a_swapper(red, blue, look=look), actor.picture(mesh), mesh, 2)
@@ -86,7 +86,7 @@ def test_of_several_photos_the_one_that_faces_like_the_person_is_shown(source: M
 
 def test_one_photo_fades_into_another_and_does_not_flap(source: MeshIdentity, actor: Actor) -> None:
     red, blue = a_tinted((60, 60, 220), yaw_rad=0.5), a_tinted((220, 60, 60), yaw_rad=-0.5)
-    swapper = a_swapper(red, blue, look=MeshLook(likeness=0, colour=0))
+    swapper = a_swapper(red, blue, look=Look(likeness=0, colour=0))
 
     def redness(yaw_rad: float, now_s: float) -> float:
         mesh = pose(yaw_rad=yaw_rad)

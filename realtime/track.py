@@ -76,9 +76,10 @@ class Tracker:
     def follow(self, pixels: U8, now_s: float, detect_every_n: int) -> Sighting:
         """Find the faces of the next frame.
 
-        The first picture and the first of another size are searched everywhere at once, so whoever is in view is known
-        from the first picture on. While somebody is followed and nobody is lost, one view of the search is looked at
-        every ``detect_every_n`` frames; of those, the first ones find whoever is near, all of them whoever stands back.
+        The first picture, the first of another size and one in which several people are gone at once (a cut) are
+        searched everywhere, so whoever is in view is known from that picture on. While somebody is followed and nobody
+        is lost, one view of the search is looked at every ``detect_every_n`` frames; of those, the first ones find
+        whoever is near, all of them whoever stands back.
 
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
@@ -92,8 +93,10 @@ class Tracker:
         anew = size != self._size
         if anew:
             self._start_anew(size, now_s)
+        followed = len(self._followed())
         with self._meter.lap("mesh"):
             self._advance(pixels, now_s)
+        anew = anew or (followed > 1 and not self._followed())  # nobody hides two people at once: the picture was cut
         self._tracks = [track for track in self._tracks if track.is_remembered(now_s)]
         self._since_search += 1
         if anew or self._since_search >= detect_every_n or not self._tracks or self._lost():

@@ -54,6 +54,18 @@ def test_the_first_picture_is_searched_everywhere_and_later_ones_need_no_detecto
     assert (play.scene.searches, play.scene.detections, play.scene.mesh_runs) == (1, 0, runs + 20)
 
 
+def test_a_picture_in_which_all_of_several_people_have_jumped_is_searched_everywhere_at_once() -> None:
+    play = Play(Actor(100, 100), Actor(300, 100))
+    play.settle()
+    for actor in play.scene.actors:
+        actor.x, actor.y = actor.x + 200, actor.y + 200
+    assert len(play.step().faces) == 2
+    assert (play.scene.searches, play.scene.detections) == (2, 0)
+    play.scene.actors[0].hidden = True
+    play.step(3)
+    assert (play.scene.searches, play.scene.detections) == (2, 3)
+
+
 def test_a_newcomer_is_found_after_detect_every_n_frames() -> None:
     play = Play(Actor(200, 200))
     play.every_n = 5

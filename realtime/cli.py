@@ -6,8 +6,10 @@ Modules of ``realtime.commands`` import what they need inside their functions, s
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,6 +70,7 @@ def run(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
         The exit code: 0 done, 1 a check failed, 2 settings or files, 3 a source or sink, 4 a model or engine,
         5 consent, 130 interrupted before the work began. A bug is not caught: its traceback is what a report needs.
     """
+    _fill_streams()
     try:
         result = app(list(arguments), prog_name=name, standalone_mode=False)
     except LiveError as error:
@@ -93,6 +96,17 @@ def main() -> None:
 def main_live() -> None:
     """Entry of ``run_live.py``: the command ``live`` alone."""
     sys.exit(run(_live_only(), "run_live.py", sys.argv[1:]))
+
+
+def _fill_streams() -> None:
+    """Give a program that was started without input or output (pythonw, a service) nowhere to read from and write to.
+
+    Otherwise the first file that is opened, such as a recording, takes the free number of the error output, and what a
+    library complains about goes into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _tell(message: str, hint: str, exit_code: int) -> int:

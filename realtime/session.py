@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from realtime import app, figures, last_run, loop
+from realtime import app, clashes, figures, last_run, loop
 from realtime.config import Settings
 from realtime.errors import ConfigError
 from realtime.facts import banner_facts
@@ -35,6 +35,7 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     stats_file = Path(settings.run.stats_file) if settings.run.stats_file else None
     if stats_file:
         figures.check_place(stats_file, "--stats")
+    clashes.refuse(settings, stats_file)
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
     with app.open_networks(settings) as networks:

@@ -40,7 +40,7 @@ def bench(
     """
     from rich.console import Console
 
-    from realtime import config, figures
+    from realtime import clashes, config, figures
     from realtime.bench import Scene, measure
 
     if copies not in (1, 4, 9):
@@ -53,6 +53,7 @@ def bench(
     settings = config.load(profile, [still, config.from_set_options(set_ or []), *options])
     if settings.input.size is None:
         raise typer.BadParameter("a benchmark needs a size in numbers", param_hint="--size")
+    clashes.refuse(settings, json_file)
     progress = Console(stderr=True, highlight=False)
     measured = measure(settings, Scene(settings.input.size, frames, face_height, copies), progress.print)
     Console(highlight=False).print(report(measured))

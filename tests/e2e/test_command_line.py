@@ -69,6 +69,7 @@ WRONG = {
     "output of an unknown kind": (["--output", "out.avi"], 2, "out.avi"),
     "output without a folder": (["--output", "nowhere/out.mp4"], 3, "nowhere"),
     "output that exists": (["--output", "there.mp4"], 3, "there.mp4"),
+    "output that is the input": (["--input", "there.mp4", "--output", "there.mp4", "--overwrite"], 2, "there.mp4"),
     "virtual camera that is none": (["--output", "virtualcam:text.png"], 3, "text.png"),
     "figures without a folder": (["--stats", "nowhere/stats.json"], 2, "nowhere"),
 }
@@ -128,6 +129,14 @@ def test_the_main_job_makes_a_film_of_the_length_asked_for_with_its_figures(star
     assert {"steps", "latency_ms", "machine", "quality_changes"} <= figures.keys()
     assert "litert" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes file numbers with a shell")
+def test_a_start_without_any_input_or_output_still_records(start: Start, tmp_path: Path) -> None:
+    closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *LIVE]
+    done = start(closed, "--input", "demo", "--size", "320x240", "--output", "silent.mp4", "--duration", "1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert frames_in(tmp_path / "silent.mp4") == 30
 
 
 def test_a_plain_start_repeats_the_last_run_and_says_so(start: Start) -> None:

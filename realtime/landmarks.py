@@ -23,6 +23,9 @@ RIGHT_EYE = (263, 249, 390, 373, 374, 380, 381, 382, 362, 398, 384, 385, 386, 38
 NOSE_TIP, LEFT_MOUTH, RIGHT_MOUTH = 1, 61, 291
 """Tip of the nose and corners of the mouth, left and right in the picture (MediaPipe face mesh)."""
 
+_EYES = np.array([LEFT_EYE, RIGHT_EYE])
+_NOSE_AND_MOUTH = np.array([NOSE_TIP, LEFT_MOUTH, RIGHT_MOUTH])
+
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ def points5(mesh: F32) -> F32:
         (5, 2) float32: left eye, right eye, nose tip, left and right mouth corner, as seen in the picture. An eye's
         point is the middle of its contour, which does not move with the gaze.
     """
-    eyes = [mesh[list(eye), :2].mean(axis=0) for eye in (LEFT_EYE, RIGHT_EYE)]
-    return np.stack([*eyes, *mesh[[NOSE_TIP, LEFT_MOUTH, RIGHT_MOUTH], :2]]).astype(np.float32)
+    eyes = mesh[_EYES, :2].mean(axis=1)
+    return np.concatenate([eyes, mesh[_NOSE_AND_MOUTH, :2]])
 
 
 class MeshNet:

@@ -7,6 +7,8 @@ the difference between the source and the person's *usual* shape, so a raised br
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from realtime import topology
@@ -33,13 +35,29 @@ def rigid_fit(src: F32, dst: F32) -> tuple[F64, float, F64]:
     Returns:
         ``rotation`` (3, 3), ``scale`` and ``shift`` (3,), so that ``dst ~ scale * src @ rotation.T + shift``.
     """
-    a, b = src.mean(axis=0, dtype=np.float64), dst.mean(axis=0, dtype=np.float64)
-    p, q = src - a, dst - b
-    u, s, vt = np.linalg.svd(q.T @ p)
-    mirrored = np.array([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])
-    rotation = (u * mirrored) @ vt
-    scale = float((s * mirrored).sum() / (p * p).sum())
-    return rotation, scale, b - scale * rotation @ a
+    return _fit(*_centred(src), dst)
+
+
+def _centred(points: F32) -> tuple[F64, F64, float]:
+    """Points about their mean, the mean, and the sum of squares about it."""
+    mean = points.mean(axis=0, dtype=np.float64)
+    about = points - mean
+    return about, mean, float(np.vdot(about, about))
+
+
+def _fit(about: F64, mean: F64, power: float, dst: F32) -> tuple[F64, float, F64]:
+    there = dst.mean(axis=0, dtype=np.float64)
+    u, s, vt = np.linalg.svd((dst - there).T @ about)
+    if np.linalg.det(u @ vt) < 0:
+        u[:, 2], s[2] = -u[:, 2], -s[2]  # a turn, not a mirror image
+    rotation = u @ vt
+    scale = float(s.sum()) / power
+    return rotation, scale, there - scale * rotation @ mean
+
+
+@lru_cache(maxsize=1)
+def _steady_model() -> tuple[F64, F64, float]:
+    return _centred(topology.face_mesh().canonical[topology.steady_points()])
 
 
 class Shape:
@@ -53,8 +71,7 @@ class Shape:
         Args:
             mesh: (468, 3) float32 in pixels.
         """
-        steady = topology.steady_points()
-        self.rotation, self.scale, shift = rigid_fit(topology.face_mesh().canonical[steady], mesh[steady])
+        self.rotation, self.scale, shift = _fit(*_steady_model(), mesh[topology.steady_points()])
         self.points: F32 = (((mesh - shift) @ self.rotation) / self.scale).astype(np.float32)
         """(468, 3) float32 in the frame of ``topology.FaceMesh.canonical``."""
 

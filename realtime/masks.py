@@ -17,6 +17,8 @@ from realtime.types import F32, F64
 
 BORDER = 0.05
 """Width of the soft outline, as a share of the texture."""
+CHIN_BORDER = 0.16
+"""The same at the lower end: chins differ more in tone (beard, shadow) than the broad light tells."""
 EYE_BORDER = 0.022
 """Width of the soft edge around the person's own eyes."""
 MOUTH_BORDER = 0.07
@@ -70,7 +72,9 @@ def border(n: int) -> F32:
     fine = 4 * n
     inside = (topology.region(fine, topology.OVAL) > 127).astype(np.uint8)
     depth = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(fine)
-    opacity = smoothstep(depth, 0.004, BORDER)
+    down = (np.arange(fine, dtype=np.float32)[:, None] + np.float32(0.5)) / np.float32(fine)
+    width = BORDER + (CHIN_BORDER - BORDER) * smoothstep(down, 0.65, 0.9)
+    opacity = smoothstep((depth - 0.004) / (width - 0.004), 0, 1)
     opacity *= smoothstep(_distance_to(fine, topology.EYE_LEFT, topology.EYE_RIGHT), 0, EYE_BORDER)
     opacity *= smoothstep(_distance_to(fine, topology.LIPS_INNER), 0, MOUTH_BORDER)
     small = cv2.resize(opacity, (n, n), interpolation=cv2.INTER_AREA)

@@ -12,7 +12,7 @@ import numpy as np
 from realtime.types import F32
 
 BLUR = 0.30
-"""Sigma of the blur as a share of the texture. Measured on twenty clips: the wider, the more the result looks like the
+"""Sigma of the blur as a share of the texture. Measured on five clips: the wider, the more the result looks like the
 source (a narrow blur paints the person's own shadows back); at 0.30 the light of a window at one side still arrives."""
 
 SETTLE_S = 0.35

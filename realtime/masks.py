@@ -53,12 +53,6 @@ def smoothstep(x: F32, low: float, high: float) -> F32:
     return (t * t * (3 - 2 * t)).astype(np.float32)
 
 
-def _distance_to(n: int, *loops: tuple[int, ...]) -> F32:
-    """Distance of each texel from the inside of the loops, as a share of the texture."""
-    outside = (topology.region(n, *loops) < 128).astype(np.uint8)
-    return cv2.distanceTransform(outside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(n)
-
-
 @lru_cache(maxsize=2)
 def border(n: int) -> F32:
     """Opacity of the swapped face where nothing is in front of it.
@@ -70,13 +64,12 @@ def border(n: int) -> F32:
         (n, n) float32 0..1, read-only.
     """
     fine = 4 * n
-    inside = (topology.region(fine, topology.OVAL) > 127).astype(np.uint8)
-    depth = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(fine)
+    depth = topology.depth(fine)
     down = (np.arange(fine, dtype=np.float32)[:, None] + np.float32(0.5)) / np.float32(fine)
     width = BORDER + (CHIN_BORDER - BORDER) * smoothstep(down, 0.65, 0.9)
     opacity = smoothstep((depth - 0.004) / (width - 0.004), 0, 1)
-    opacity *= smoothstep(_distance_to(fine, topology.EYE_LEFT, topology.EYE_RIGHT), 0, EYE_BORDER)
-    opacity *= smoothstep(_distance_to(fine, topology.LIPS_INNER), 0, MOUTH_BORDER)
+    opacity *= smoothstep(topology.distance_to(fine, topology.EYE_LEFT, topology.EYE_RIGHT), 0, EYE_BORDER)
+    opacity *= smoothstep(topology.distance_to(fine, topology.LIPS_INNER), 0, MOUTH_BORDER)
     small = cv2.resize(opacity, (n, n), interpolation=cv2.INTER_AREA)
     small.setflags(write=False)
     return small

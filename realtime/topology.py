@@ -154,6 +154,35 @@ def region(n: int, *loops: tuple[int, ...]) -> NDArray[np.uint8]:
     return mask
 
 
+def depth(n: int) -> F32:
+    """How far inside the outer border each texel lies, as a share of the texture.
+
+    Args:
+        n: texture size.
+
+    Returns:
+        (n, n) float32; 0 outside.
+    """
+    return _distance((region(n, OVAL) > 127).astype(np.uint8))
+
+
+def distance_to(n: int, *loops: tuple[int, ...]) -> F32:
+    """How far each texel lies from the inside of the loops, as a share of the texture.
+
+    Args:
+        n: texture size.
+        loops: closed polygons of mesh points.
+
+    Returns:
+        (n, n) float32; 0 inside.
+    """
+    return _distance((region(n, *loops) < 128).astype(np.uint8))
+
+
+def _distance(mask: NDArray[np.uint8]) -> F32:
+    return cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(mask.shape[0])
+
+
 MOUTH_SHARE = 0.75
 """Place on the fade that the lips have: they take 0.72 of the shift, the rest of a photo's smile stays in the photo."""
 
@@ -162,12 +191,9 @@ MOUTH_SHARE = 0.75
 def _fade() -> F32:
     """(468, 1) float32, a Hermite step: 0 at the border of the mesh, less than 1 at the lips, 1 well away from both."""
     n = 256
-    inside = cv2.distanceTransform((region(n, OVAL) > 127).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    outside_mouth = (region(n, LIPS_OUTER) < 128).astype(np.uint8)
-    from_mouth = cv2.distanceTransform(outside_mouth, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     column, row = np.clip((face_mesh().uv * n).astype(int), 0, n - 1).T
-    fade = np.clip(inside[row, column] / (0.12 * n), 0, 1)
-    fade *= MOUTH_SHARE + (1 - MOUTH_SHARE) * np.clip(from_mouth[row, column] / (0.10 * n), 0, 1)
+    fade = np.clip(depth(n)[row, column] / 0.12, 0, 1)
+    fade *= MOUTH_SHARE + (1 - MOUTH_SHARE) * np.clip(distance_to(n, LIPS_OUTER)[row, column] / 0.10, 0, 1)
     return (fade * fade * (3 - 2 * fade)).astype(np.float32)[:, None]
 
 

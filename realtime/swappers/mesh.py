@@ -37,9 +37,8 @@ SWITCH_RAD = np.deg2rad(8)
 """By how much another photo must face more the way the person does before it is taken."""
 LEAST_FACE_PX = 12
 """Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
-_HALF_PIXEL = np.array(
-    [0.5, 0.5, 0], np.float32
-)  # faces count from the corner of the first pixel, devices from its centre
+_HALF_PIXEL = np.array([0.5, 0.5, 0], np.float32)
+"""Faces count from the corner of the first pixel, devices from its centre."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,7 @@ def skin_weight(n: int) -> F32:
     """Where a face shows skin that tells the light: not the border, the eyes or the lips. (n, n) float32 0..1."""
     features = topology.region(n, topology.EYE_LEFT, topology.EYE_RIGHT, topology.LIPS_OUTER)
     features = cv2.dilate(features, np.ones((3, 3), np.uint8)).astype(np.float32) / 255
-    inside = (topology.region(n, topology.OVAL) > 127).astype(np.uint8)
-    depth = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE) / np.float32(n)
-    return (1 - features) * masks.smoothstep(depth, 0.03, 0.10)
+    return (1 - features) * masks.smoothstep(topology.depth(n), 0.03, 0.10)
 
 
 def identity_of(texture: FaceTexture) -> MeshIdentity:

@@ -32,7 +32,7 @@ class FaceTexture:
 
     Attributes:
         levels: mip pyramid of (n, n, 3) uint8 BGR textures, n = 512, 256, 128, 64; made once, read-only.
-        low: (64, 64, 3) float32 BGR 0..255, the 64 level, for the low-frequency colour transfer.
+        low: (64, 64, 3) float32 BGR 0..255, the texture averaged down, for the low-frequency colour transfer.
         mesh: (468, 3) float32, the mesh in the photo, in photo pixels.
     """
 
@@ -194,7 +194,7 @@ def build_texture(photo: U8, mesh: F32) -> FaceTexture:
     texture = unwrap_photo(photo, mesh, TEXTURE_PX)
     surface = topology.texel_map(TEXTURE_PX).inside.astype(np.float32)
     shown = _shown(mesh, photo, TEXTURE_PX) * surface
-    covered, likeness = _covered(texture)
+    covered, _ = _covered(texture)
     shown *= 1 - cv2.resize(covered, shown.shape, interpolation=cv2.INTER_LINEAR)
     texture, shown = _complete_by_mirror(texture, shown)
     covered, likeness = _covered(texture)

@@ -18,6 +18,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "configs" / "models"
 
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid")
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def _only_known_keys(table: object) -> object:
@@ -50,14 +51,32 @@ class Licence:
     Attributes:
         name: SPDX name, or the maker's own words.
         holder: who gives it.
-        commercial_use: whether it may earn money.
+        commercial_use: whether it may earn money. Where it may not, the licence has to be accepted once.
         origin: where the file was taken from.
+        terms: address of the full text; empty where its maker gives none.
     """
 
     name: str
     holder: str
     commercial_use: bool
     origin: str
+    terms: str = ""
+
+
+@with_config(_STRICT)
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Another file with the same contract: a conversion or an edition that people have.
+
+    Attributes:
+        size_bytes: of the file; 0 where nobody said.
+        sha256: of the file, lower-case hexadecimal.
+        note: what is different about it, for people.
+    """
+
+    size_bytes: int
+    sha256: _Hash
+    note: str = ""
 
 
 @with_config(_STRICT)
@@ -68,25 +87,32 @@ class ModelCard:
     Attributes:
         name: of the card and its TOML file, e.g. "face_landmark".
         file: name of the model file, without a folder.
-        size_bytes: of the file.
-        sha256: of the file, lower-case hexadecimal.
+        size_bytes: of the file; 0 where nobody said.
+        sha256: of the file, lower-case hexadecimal; empty where nobody said. Such a file is only used once its owner
+            has confirmed it, see ``engines.store``.
         family: name of the decoder that reads its outputs, e.g. "ssd".
         runtimes: names (table in ``engines.registry``) of the runtimes that can serve it, best first.
         licence: what it may be used for.
         inputs: in call order.
         outputs: in the order that its decoder reads them.
+        copies: other files that are as good.
+        mirrors: addresses of the file, https, best first; empty where it cannot be fetched.
+        pack: name of the InsightFace pack that holds the file, e.g. "buffalo_l"; empty where none does.
         decode: the numbers that its decoder needs; read with :func:`decode_as` by the code that knows the family.
     """
 
     name: str
     file: Annotated[str, Field(pattern=r"^[\w.-]+$")]
     size_bytes: int
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
     family: str
     runtimes: Annotated[tuple[str, ...], Field(min_length=1)]
     licence: Licence
     inputs: tuple[_Tensor, ...]
     outputs: tuple[_Tensor, ...]
+    copies: tuple[Copy, ...] = ()
+    mirrors: tuple[Annotated[str, Field(pattern=r"^https://")], ...] = ()
+    pack: str = ""
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 

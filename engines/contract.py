@@ -20,7 +20,8 @@ class TensorSpec:
     """One tensor of a model, as its card states it.
 
     The normalised value of a pixel is ``(pixel - mean) * scale`` with ``pixel`` in 0..255, per channel in the order of
-    ``colour``. The card says it, the device obeys it, nothing else in the program knows it.
+    ``colour``; for an output that is a picture, the pixel is ``value / scale + mean``. The card says it, the device
+    obeys it, nothing else in the program knows it.
 
     Attributes:
         name: name inside the model file.

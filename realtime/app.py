@@ -17,7 +17,7 @@ from realtime.assets import sample_source
 from realtime.budget import Budget, Level, ladder
 from realtime.choose import Chooser
 from realtime.config import Settings
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.guard import Guard
 from realtime.identity import read_portrait
 from realtime.landmarks import MeshNet

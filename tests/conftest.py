@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from realtime.detect import SsdDetector
+    from realtime.detect.ssd import SsdDetector
     from realtime.landmarks import MeshNet
     from realtime.swappers.mesh import MeshIdentity
     from tests.actor import Actor

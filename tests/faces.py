@@ -12,7 +12,7 @@ from engines.card import load_card
 from engines.contract import Device
 from engines.registry import open_device, open_engine
 from realtime import geometry
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.identity import read_portrait
 from realtime.landmarks import MeshNet, points5
 from realtime.meter import Meter

@@ -11,7 +11,7 @@ import numpy as np
 
 from engines.card import load_card
 from engines.registry import open_device, open_engine
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.landmarks import MeshNet
 from realtime.types import F32, U8
 

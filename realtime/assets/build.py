@@ -18,7 +18,7 @@ from engines.card import load_card
 from engines.registry import open_device, open_engine
 from realtime.assets import ASSETS, demo_photo, sample_source
 from realtime.assets.room import draw_room
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.landmarks import MeshNet
 from realtime.types import F32, U8
 

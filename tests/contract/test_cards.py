@@ -12,7 +12,7 @@ from engines.card import FOLDER, ModelCard, decode_as, load_card
 from engines.cpu import CpuDevice
 from engines.errors import ModelError
 from engines.registry import RUNTIMES, open_engine, probe
-from realtime.detect import SsdDecode
+from realtime.detect.ssd import SsdDecode
 from realtime.landmarks import MeshDecode
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))

@@ -11,7 +11,8 @@ import pytest
 
 from realtime import geometry
 from realtime.assets import demo_photo, sample_source
-from realtime.detect import Detection, SsdDetector
+from realtime.detect import Detection
+from realtime.detect.ssd import SsdDetector
 from realtime.landmarks import MeshNet, points5
 from realtime.types import F64, U8, Size
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from realtime.assets import demo_photo, sample_source
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.frost import frost, frost_box
 from realtime.landmarks import MeshNet
 from realtime.types import F32, U8, Size

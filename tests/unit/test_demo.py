@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engines.card import load_card
 from engines.registry import open_device, open_engine
 from realtime.assets import ASSETS, demo_photo, sample_source
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.errors import SourceError
 from realtime.landmarks import MeshNet
 from realtime.sources import SourceWish

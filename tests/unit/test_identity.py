@@ -13,7 +13,7 @@ from engines.card import load_card
 from engines.registry import open_device, open_engine
 from realtime import geometry
 from realtime.assets import demo_photo, sample_source
-from realtime.detect import SsdDetector
+from realtime.detect.ssd import SsdDetector
 from realtime.errors import IdentityError
 from realtime.identity import LEAST_FACE_PX, Portrait, read_portrait
 from realtime.landmarks import MeshNet, points5

@@ -1,4 +1,4 @@
-"""Finds faces in a picture with an SSD network on square views of it; knows no tracks and no meshes.
+"""Finds faces with an SSD network on square views of a picture; knows its anchors, no tracks and no meshes.
 
 Why this network: the full-range one (192x192, three times the time of a run) finds faces of the same size in its
 input, 19 pixels, but misses those above half of its view; three runs of the short-range one see more for the same time.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Protocol
 
 import numpy as np
 from pydantic import ConfigDict, with_config
@@ -18,64 +17,9 @@ from engines.card import ModelCard, decode_as
 from engines.contract import Device, Engine
 from engines.errors import ModelError
 from realtime import geometry
-from realtime.search import View, around, plan
+from realtime.detect import VIEWS_PER_CALL, Detection, prominence
+from realtime.detect.search import View, around, plan
 from realtime.types import F32, F64, U8, Size
-
-VIEWS_PER_CALL = 3
-"""Runs of the network in one call: three of about 1.1 ms stay under the 4 ms that a call may take."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Detection:
-    """A face as the detector sees it, in frame pixels; compared by identity, because arrays have no single truth.
-
-    Attributes:
-        box_xyxy: (4,) float32, left, top, right, bottom: a square from the brows to the chin.
-        score: 0..1.
-        points: (k, 2) float32, the card's key points: first the left and the right eye, as seen in the picture. The
-            embedded network adds nose tip, middle of the mouth, left and right ear.
-    """
-
-    box_xyxy: F32
-    score: float
-    points: F32
-
-
-class Detector(Protocol):
-    """Finds faces. Used by one thread at a time."""
-
-    def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = VIEWS_PER_CALL) -> list[Detection]:
-        """Look at the next part of a search that never ends, and where a face has just been lost.
-
-        Args:
-            pixels: (H, W, 3) uint8 BGR. Only read.
-            near: boxes (4,) in frame pixels around which to look first. They take the place of parts of the search,
-                which then takes longer, so the cost of a call stays the same.
-            views: runs of the network, >= 1: all of them while somebody is looked for, one in passing.
-
-        Returns:
-            The faces in what was looked at, the most prominent first. A candidate may be no face at all (a face
-            printed on a shirt): the presence that the mesh network states tells.
-        """
-
-    def detect_everywhere(self, pixels: U8) -> list[Detection]:
-        """Do a complete search at once: for still pictures, where time does not count.
-
-        Args:
-            pixels: (H, W, 3) uint8 BGR. Only read.
-
-        Returns:
-            The faces, the most prominent first.
-        """
-
-    def calls_per_search(self, size: Size) -> int:
-        """Return how many calls of ``detect`` look at a picture of this size everywhere.
-
-        A picture of another size than the last one starts a new search.
-        """
-
-    def close(self) -> None:
-        """Free the network. Safe to call twice."""
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -152,22 +96,6 @@ def decode(regressors: F32, logits: F32, centres: F32, rule: SsdDecode) -> list[
             )
         )
     return faces
-
-
-def prominence(box_xyxy: F32, size: Size) -> float:
-    """Say how much a face is the one that the picture is about.
-
-    Args:
-        box_xyxy: (4,) in frame pixels.
-        size: of the frame.
-
-    Returns:
-        height of the box · (1 − d / 2), where d is the distance of the box's centre from the middle of the frame over
-        half the frame's diagonal: size decides, and among faces of about the same size the central one wins.
-    """
-    left, top, right, bottom = (float(v) for v in box_xyxy)
-    d = np.hypot((left + right - size.w) / 2, (top + bottom - size.h) / 2) / (np.hypot(size.w, size.h) / 2)
-    return (bottom - top) * (1 - float(d) / 2)
 
 
 class SsdDetector:

@@ -13,8 +13,9 @@ from engines.card import decode_as, load_card
 from engines.contract import TensorSpec
 from engines.cpu import CpuDevice
 from engines.errors import ModelError
-from realtime.detect import VIEWS_PER_CALL, SsdDecode, SsdDetector, anchors, decode, prominence
-from realtime.search import SMALLEST_FACE, View, around, plan
+from realtime.detect import VIEWS_PER_CALL, prominence
+from realtime.detect.search import SMALLEST_FACE, View, around, plan
+from realtime.detect.ssd import SsdDecode, SsdDetector, anchors, decode
 from realtime.types import F32, Size
 
 CARD = load_card("face_detection_short_range")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,8 +13,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from engines.contract import TensorSpec
 from engines.errors import ModelError
+from engines.folders import SHIPPED_CARDS, card_folders
 
-FOLDER = Path(__file__).resolve().parent.parent / "configs" / "models"
+FOLDER = SHIPPED_CARDS
 """Where the cards lie that come with the program."""
 
 T = TypeVar("T")
@@ -116,24 +118,44 @@ class ModelCard:
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_card(name: str, folder: Path = FOLDER) -> ModelCard:
+def names(folder: Path | None = None) -> tuple[str, ...]:
+    """List the cards there are.
+
+    Args:
+        folder: where to look; by default among the cards that come with the program and the user's own.
+
+    Returns:
+        Their names, sorted. A card that is listed may still be wrong: :func:`load_card` says so.
+    """
+    folders = card_folders() if folder is None else (folder,)
+    return tuple(sorted({path.stem for place in folders for path in place.glob("*.toml")}))
+
+
+def load_card(name: str, folder: Path | None = None) -> ModelCard:
     """Read a card.
 
     Args:
         name: of the card.
-        folder: where ``<name>.toml`` lies.
+        folder: where ``<name>.toml`` lies; by default among the cards that come with the program or the user's own.
 
     Returns:
         The card.
 
     Raises:
-        ModelError: there is no such card, it is no TOML, or a key is missing, unknown or of the wrong type; the
-            message names the file and the key.
+        ModelError: there is no such card, a user's card has the name of one that comes with the program, it is no
+            TOML, or a key is missing, unknown or of the wrong type; the message names the file and the key.
     """
-    path = folder / f"{name}.toml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
-        raise ModelError(f"no model card {name!r} in {folder}", f"use one of: {known}")
+    folders = card_folders() if folder is None else (folder,)
+    found = [path for place in folders if (path := place / f"{name}.toml").is_file()]
+    if not found:
+        known = names(folder)
+        close = ", ".join(difflib.get_close_matches(name, known) or known) or "none"
+        raise ModelError(f"no model card {name!r} in {' or '.join(map(str, folders))}", f"use one of: {close}")
+    if len(found) > 1:
+        raise ModelError(
+            f"{found[1]} has the name of a card that comes with the program", "rename it, and the name inside it"
+        )
+    path = found[0]
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,0 +1,95 @@
+"""Proves that a file is the one its card means, by size and hash; knows nothing of where files come from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from engines.card import ModelCard
+from engines.errors import ModelError
+from engines.store.records import read
+
+UNKNOWN_SIZE = 0
+
+
+def known_files(card: ModelCard) -> Mapping[str, int]:
+    """List what a card's file may be: the card's own, a copy that the card names, or what its owner confirmed.
+
+    Args:
+        card: the card.
+
+    Returns:
+        sha256 -> size in bytes, 0 where nobody said it. Empty for a card without a hash that nobody has confirmed.
+
+    Raises:
+        ModelError: the records of what was confirmed are damaged.
+    """
+    own = {card.sha256: card.size_bytes} if card.sha256 else {}
+    copies = {copy.sha256: copy.size_bytes for copy in card.copies}
+    confirmed = read().files.get(card.name)
+    return {**own, **copies, **({confirmed.sha256: confirmed.size_bytes} if confirmed else {})}
+
+
+def verify(path: Path, card: ModelCard) -> str:
+    """Check a file against its card.
+
+    Args:
+        path: an existing file.
+        card: its card.
+
+    Returns:
+        The file's sha256.
+
+    Raises:
+        ModelError: the size or the hash differs, nothing is known to compare with, or the file cannot be read.
+    """
+    known = known_files(card)
+    if not known:
+        raise ModelError(
+            f"nobody has published the sha256 of model {card.name}, and you have not confirmed {path}",
+            f"doppelcam models add {path} --as {card.name}",
+        )
+    hint = f"replace it with an undamaged copy ({card.licence.origin})"
+    size = size_of(path)
+    if not may_have_size(known, size):
+        says = " or ".join(str(n) for n in sorted(set(known.values())))
+        raise ModelError(f"{path} has {size} bytes, its card says {says}", hint)
+    found = digest(path)
+    if found not in known:
+        raise ModelError(f"{path} has sha256 {found}, its card says {' or '.join(known)}", hint)
+    return found
+
+
+def may_have_size(known: Mapping[str, int], size: int) -> bool:
+    """Say whether one of the known files can have this size; any size will do where one of theirs is not known."""
+    return not known or size in known.values() or UNKNOWN_SIZE in known.values()
+
+
+def size_of(path: Path) -> int:
+    """Return a file's size in bytes.
+
+    Raises:
+        ModelError: it cannot be asked.
+    """
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def digest(path: Path) -> str:
+    """Return a file's sha256, lower-case hexadecimal.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ModelError:
+    return ModelError(f"{path} cannot be read: {error.strerror}", "check that it is there and its permissions")

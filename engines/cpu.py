@@ -6,11 +6,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines import patch as patches
 from engines import raster
 from engines.contract import Availability, TensorSpec
 from engines.processor import processor
 
 _Layers = tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.float32], NDArray[np.float32]]
+
+
+_INVERSE = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
 
 def probe() -> Availability:
@@ -70,6 +74,49 @@ class CpuDevice:
         for channel, source in enumerate((2, 1, 0) if spec.colour == "RGB" else (0, 1, 2)):
             cv2.extractChannel(cut, source, dst=planes[channel])
             cv2.LUT(planes[channel], tables[channel], dst=out[0, channel])
+
+    def develop(
+        self,
+        tensor: NDArray[np.float32],
+        spec: TensorSpec,
+        gain: NDArray[np.float32],
+        offset: NDArray[np.float32],
+        out: NDArray[np.uint8],
+    ) -> tuple[float, float]:
+        """See :class:`engines.contract.Device`."""
+        tiles = round(len(tensor) ** 0.5)
+        low, high = np.inf, -np.inf
+        for number in range(len(tensor)):
+            woven = out[number // tiles :: tiles, number % tiles :: tiles]
+            for channel in range(3):
+                plane, factor, shift = _plane(tensor, spec, number, channel)
+                ends = patches.develop(plane, factor, shift, gain[channel], offset[channel], woven[..., channel])
+                low, high = min(low, ends[0]), max(high, ends[1])
+                if np.isnan(ends[0]):
+                    return np.nan, np.nan
+        return low, high
+
+    def tone(
+        self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
+    ) -> None:
+        """See :class:`engines.contract.Device`."""
+        for channel in range(3):
+            out[:, channel] = patches.tone(*_plane(tensor, spec, 0, channel), weight)
+
+    def paste(
+        self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
+    ) -> None:
+        """See :class:`engines.contract.Device`."""
+        height, width = patch.shape[:2]
+        corners = np.array([(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)], np.float64)
+        reached = corners @ picture_from_patch[:, :2].T + picture_from_patch[:, 2]
+        left, top = np.maximum(np.floor(reached.min(axis=0)), 0).astype(int)
+        right, bottom = np.minimum(np.ceil(reached.max(axis=0)) + 1, picture.shape[1::-1]).astype(int)
+        if right <= left or bottom <= top:
+            return
+        patch_from_part = cv2.invertAffineTransform(picture_from_patch - [[0, 0, left], [0, 0, top]])
+        laid = cv2.warpAffine(patch, patch_from_part, (right - left, bottom - top), flags=_INVERSE)
+        patches.lay_over(picture[top:bottom, left:right], laid)
 
     def unwrap(
         self,
@@ -150,3 +197,12 @@ class CpuDevice:
             packed = planes[:1] if alike else [np.ascontiguousarray(np.stack(planes, axis=-1))]
             self._tables[spec] = tuple(packed if spec.layout == "NHWC" else planes)
         return self._tables[spec]
+
+
+def _plane(
+    tensor: NDArray[np.float32], spec: TensorSpec, number: int, channel: int
+) -> tuple[NDArray[np.float32], np.float32, np.float32]:
+    """Blue (0), green or red (2) of one picture of a tensor, and what makes grey levels of it: times, plus."""
+    index = 2 - channel if spec.colour == "RGB" else channel
+    plane = tensor[number, index] if spec.layout == "NCHW" else tensor[number, ..., index]
+    return plane, np.float32(1 / spec.scale[index]), np.float32(spec.mean[index])

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engines import registry
-from engines.card import load_card
 from engines.contract import Device
 from realtime import loop
 from realtime.assets import sample_source
 from realtime.budget import Budget, Level, ladder
 from realtime.choose import Chooser
 from realtime.config import Settings
-from realtime.detect.ssd import SsdDetector
+from realtime.detect import Detector, open_detector
 from realtime.guard import Guard
 from realtime.identity import read_portrait
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
+from realtime.models import Models
 from realtime.pipeline import Pipeline
 from realtime.placard import placard
 from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
 from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
-from realtime.swappers import OPTIONAL_STEPS, Look, family
+from realtime.swappers import OPTIONAL_STEPS, Kit, Look, family
 from realtime.track import Tracker
 
 DETECTOR_CARD = "face_detection_short_range"
@@ -43,13 +43,18 @@ class Networks:
         device: where pictures are cut and drawn.
         detector: finds faces.
         mesh_net: finds the mesh of one face.
-        facts: what really runs, for the banner: device, then each network with its runtime.
+        models: opens further ones.
     """
 
     device: Device
-    detector: SsdDetector
+    detector: Detector
     mesh_net: MeshNet
-    facts: tuple[tuple[str, str], ...]
+    models: Models
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What really runs, for the banner: the device, then each network with its runtime."""
+        return (("device", self.device.name), *(("networks", f"{name} on {runs}") for name, runs in self.models.facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +95,21 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
         DeviceError: the device cannot be used.
     """
     device = registry.open_device("cpu" if settings.engine.device == "auto" else settings.engine.device)
-    detector_card, mesh_card = load_card(DETECTOR_CARD), load_card(MESH_CARD)
-    with ExitStack() as opened:
-        engines = []
-        for card in (detector_card, mesh_card):
-            engines.append(registry.open_engine(card, settings.engine.runtime, settings.engine.threads))
-            opened.callback(engines[-1].close)
-        yield Networks(
-            device,
-            SsdDetector(detector_card, engines[0], device),
-            MeshNet(mesh_card, engines[1], device),
-            (
-                ("device", device.name),
-                ("networks", f"detector on {engines[0].runtime}"),
-                ("networks", f"face mesh on {engines[1].runtime}"),
-            ),
-        )
+    with Models(settings.engine.runtime, max(1, settings.engine.threads)) as models:
+        detector = open_detector(models.card(DETECTOR_CARD), models.open(DETECTOR_CARD), device)
+        mesh_net = MeshNet(models.card(MESH_CARD), models.open(MESH_CARD), device)
+        yield Networks(device, detector, mesh_net, models)
+
+
+def make_kit(settings: Settings, networks: Networks, meter: Meter) -> Kit:
+    """Make what a swapper's family works with."""
+    look = Look(
+        likeness=settings.swap.likeness,
+        colour=settings.swap.colour,
+        opacity=settings.swap.opacity,
+        boost=settings.swap.boost,
+    )
+    return Kit(networks.device, networks.models, settings.swap.engine, look, meter)
 
 
 def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
@@ -117,7 +121,7 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
     photos = settings.source.photos or (str(sample_source()),)
     portraits = [read_portrait(path, networks.detector, networks.mesh_net) for path in photos]
     return SourceFaces(
-        family(settings.swap.engine).identify(portraits),
+        family(settings.swap.engine, networks.models).identify(portraits, make_kit(settings, networks, Meter())),
         tuple(
             ("face", f"{Path(portrait.path).name} shows {portrait.faces} faces; the largest, most central one is used")
             for portrait in portraits
@@ -134,15 +138,11 @@ def build_pipeline(
     on_event: Callable[[str], None] = lambda _: None,
 ) -> Pipeline:
     """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
-    look = Look(
-        likeness=settings.swap.likeness,
-        colour=settings.swap.colour,
-        opacity=settings.swap.opacity,
-    )
+    kit = make_kit(settings, networks, meter)
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
         Chooser(settings.faces.which),
-        family(settings.swap.engine).open_swapper(networks.device, faces.identity, look, meter),
+        family(kit.name, kit.models).open_swapper(faces.identity, kit),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
         on_event,

@@ -11,7 +11,7 @@ from realtime import geometry
 from realtime.detect import Detector, prominence
 from realtime.errors import IdentityError
 from realtime.evidence import is_face
-from realtime.landmarks import MeshNet
+from realtime.landmarks import MeshNet, points5
 from realtime.photos import read_photo
 from realtime.types import F32, U8, Size
 
@@ -38,6 +38,11 @@ class Portrait:
     pixels: U8
     mesh: F32
     faces: int
+
+    @property
+    def points5(self) -> F32:
+        """(5, 2) float32 in its pixels, see :class:`realtime.types.Face`."""
+        return points5(self.mesh)
 
 
 def read_portrait(path: str | Path, detector: Detector, mesh_net: MeshNet) -> Portrait:

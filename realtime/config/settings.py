@@ -67,6 +67,7 @@ Name = Annotated[str, Field(min_length=1), Allowed("a text, not empty")]
 InputName = Annotated[
     str, BeforeValidator(_input), Field(min_length=1), Allowed("a text, not empty, or the number of a camera")
 ]
+OptionalName = Annotated[str, Allowed('the name of a model, see `doppelcam models list`, or ""')]
 Names = Annotated[tuple[Name, ...], Field(strict=False), Allowed('a list of texts such as ["a", "b"], or []')]
 Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(ge=0, le=240)]
@@ -108,6 +109,10 @@ class FacesSettings(Section):
     """Which faces are swapped, and what is shown when one is lost."""
 
     which: FaceChoice
+    only: Names
+    map: Names
+    recogniser: Name
+    match: Share
     on_lost: Literal["hold", "blur", "card", "raw"]
     hold_s: Annotated[float, Field(ge=0, le=5)]
 
@@ -115,16 +120,37 @@ class FacesSettings(Section):
 class SwapSettings(Section):
     """How the new face looks."""
 
-    engine: Literal["mesh"]
+    engine: Annotated[str, Field(min_length=1), Allowed('"mesh", or the name of a model, see `doppelcam models list`')]
     likeness: Share
     colour: Share
     opacity: Share
     obstacles: bool
+    boost: Annotated[int, Field(ge=1, le=8)]
+    own_mouth: bool
+    morph: Share
+    blend: Literal["feather", "poisson"]
+
+
+class MasksSettings(Section):
+    """Which networks say what stays in front of the new face."""
+
+    occlusion: OptionalName
+    regions: OptionalName
+    every_n: Annotated[int, Field(ge=1, le=60)]
+
+
+class EnhanceSettings(Section):
+    """What makes the new face finer."""
+
+    model: OptionalName
+    fidelity: Share
+    amount: Share
 
 
 class TrackingSettings(Section):
     """How faces are found and followed."""
 
+    detector: Name
     detect_every_n: Annotated[int, Field(ge=1, le=300)]
     min_presence: Share
 
@@ -141,8 +167,10 @@ class EngineSettings(Section):
     """What the networks run on."""
 
     device: Literal["auto", "cpu"]
-    runtime: Literal["auto", "litert", "openvino"]
-    threads: Annotated[int, Field(ge=1, le=64)]
+    runtime: Literal["auto", "onnxrt", "openvino"]
+    provider: Literal["auto", "cpu", "cuda", "coreml", "directml", "openvino"]
+    allow_cpu: bool
+    threads: Annotated[int, Field(ge=0, le=64)]
 
 
 class RunSettings(Section):
@@ -160,6 +188,8 @@ class Settings(Section):
     output: OutputSettings
     faces: FacesSettings
     swap: SwapSettings
+    masks: MasksSettings
+    enhance: EnhanceSettings
     tracking: TrackingSettings
     quality: QualitySettings
     engine: EngineSettings

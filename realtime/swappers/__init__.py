@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from engines.contract import Device
+from engines.errors import ModelError
 from realtime.identity import Portrait
 from realtime.meter import Meter
+from realtime.models import Models
 from realtime.types import U8, Face
 
 FAMILIES: dict[str, str] = {
     "mesh": "realtime.swappers.mesh",
+    "latent": "realtime.swappers.latent",
 }
-"""Ways to make the new face, by the name that the settings use: a module that is a ``Family``."""
+"""Ways to make the new face, by the family that a model card states: a module that is a ``Family``."""
+
+MESH = "mesh"
+"""The family that needs no model card: the settings name it as they name a card."""
 
 OBSTACLES = "obstacles"
 """Optional step: keep what is in front of the face in front."""
@@ -32,11 +38,32 @@ class Look:
         likeness: how far the features move to where the source has them, 0..1.
         colour: how far the face takes the tone and light of the scene, 0..1.
         opacity: of the new face, 0..1.
+        boost: how many times the side of its own crop a network works at.
     """
 
     likeness: float = 1.0
     colour: float = 1.0
     opacity: float = 1.0
+    boost: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a family works with.
+
+    Attributes:
+        device: cuts and paints.
+        models: opens networks by the names of their cards; they are closed when the run ends.
+        name: card of the swapper; "mesh" where it needs none.
+        look: how the new face looks.
+        meter: gets the laps.
+    """
+
+    device: Device
+    models: Models
+    name: str
+    look: Look
+    meter: Meter
 
 
 class Swapper(Protocol):
@@ -63,17 +90,37 @@ class Swapper(Protocol):
 class Family(Protocol):
     """A module of ``FAMILIES``. Its identity is its own affair: it is made by one function and taken by the other."""
 
-    def identify(self, portraits: Sequence[Portrait]) -> Any:
+    def identify(self, portraits: Sequence[Portrait], kit: Kit) -> Any:
         """Derive from photos of one face, one or more, what does not change from frame to frame.
 
         Raises:
             IdentityError: a photo cannot be used.
+            ModelError: a model that this takes is missing or wrong.
         """
 
-    def open_swapper(self, device: Device, identity: Any, look: Look, meter: Meter) -> Swapper:
-        """Make a swapper that shows this identity; ``meter`` gets its laps."""
+    def open_swapper(self, identity: Any, kit: Kit) -> Swapper:
+        """Make a swapper that shows this identity.
+
+        Raises:
+            ModelError: the model is missing, or its card is wrong.
+            EngineError: no runtime can serve it.
+        """
 
 
-def family(name: str) -> Family:
-    """Import a family by its name in ``FAMILIES``."""
-    return cast(Family, importlib.import_module(FAMILIES[name]))
+def family(name: str, models: Models) -> Family:
+    """Import the family of a swapper.
+
+    Args:
+        name: "mesh", or that of a model card.
+        models: reads cards.
+
+    Raises:
+        ModelError: there is no such card, or it is not one of a swapper.
+    """
+    kind = name if name == MESH else models.card(name).family
+    if kind not in FAMILIES:
+        raise ModelError(
+            f"model {name} makes no faces: its card says family {kind!r}",
+            "see `doppelcam models list` for those that do",
+        )
+    return cast(Family, importlib.import_module(FAMILIES[kind]))

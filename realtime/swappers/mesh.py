@@ -18,7 +18,7 @@ from realtime import geometry, masks, topology
 from realtime.colour import LightTransfer, blurred, factors
 from realtime.identity import Portrait
 from realtime.meter import Meter
-from realtime.swappers import OBSTACLES, Look
+from realtime.swappers import OBSTACLES, Kit, Look
 from realtime.swappers.shape import Shape, ShapeTransfer
 from realtime.swappers.texture import FaceTexture, build_texture
 from realtime.types import F32, U8, Face
@@ -68,14 +68,14 @@ def identity_of(texture: FaceTexture) -> MeshIdentity:
     return MeshIdentity(texture, Shape(texture.mesh), blurred(texture.low, skin_weight(JUDGED_PX)))
 
 
-def identify(portraits: Sequence[Portrait]) -> tuple[MeshIdentity, ...]:
+def identify(portraits: Sequence[Portrait], _kit: Kit) -> tuple[MeshIdentity, ...]:
     """See :class:`realtime.swappers.Family`."""
     return tuple(identity_of(build_texture(portrait.pixels, portrait.mesh)) for portrait in portraits)
 
 
-def open_swapper(device: Device, identity: tuple[MeshIdentity, ...], look: Look, meter: Meter) -> MeshSwapper:
+def open_swapper(identity: tuple[MeshIdentity, ...], kit: Kit) -> MeshSwapper:
     """See :class:`realtime.swappers.Family`."""
-    return MeshSwapper(device, identity, look, meter)
+    return MeshSwapper(kit.device, identity, kit.look, kit.meter)
 
 
 class _Person:

@@ -82,9 +82,9 @@ def test_settings_are_frozen() -> None:
 @pytest.mark.parametrize(
     ("option", "key", "value", "allowed"),
     [
-        ("engine.threads=65", "engine.threads", "65", "a whole number from 1 to 64"),
-        ("engine.threads=1.5", "engine.threads", "1.5", "a whole number from 1 to 64"),
-        ("engine.threads=true", "engine.threads", "true", "a whole number from 1 to 64"),
+        ("engine.threads=65", "engine.threads", "65", "a whole number from 0 to 64"),
+        ("engine.threads=1.5", "engine.threads", "1.5", "a whole number from 0 to 64"),
+        ("engine.threads=true", "engine.threads", "true", "a whole number from 0 to 64"),
         ("input.fps=nan", "input.fps", "nan", "a number from 0 to 240"),
         ("input.size=9x9", "input.size", '"9x9"', "1280x720"),
         ("faces.which=17", "faces.which", "17", '"largest", "all", or a number of faces'),

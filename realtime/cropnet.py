@@ -1,0 +1,166 @@
+"""Runs a network on the upright crop of a face and develops the picture it makes; knows crops, not what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import ConfigDict, with_config
+
+from engines.card import ModelCard
+from engines.contract import Device, Engine
+from engines.errors import EngineError, ModelError
+from realtime.align import TEMPLATES, picture_from_crop
+from realtime.types import F32, F64, U8
+
+LEAST_RANGE = 8.0
+"""Grey levels between the darkest and the brightest value of a picture below which a network has failed: a face under
+any light has a hundred."""
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CropRule:
+    """What the card of every network that turns a crop into a crop says; its families add to it.
+
+    Attributes:
+        template: alignment of the crop, in ``align.TEMPLATES``.
+        target: name of the input that takes the crop.
+        picture: name of the output with the new picture.
+        mask: name of the output that says where the new picture is meant, (1, 1, h, w) or (1, h, w, 1), 0..1; empty
+            where there is none.
+        boost: how many times the side of the network's own crop a face may be worked on at, each 1 or more: a face at
+            twice the side is four tiles, every second pixel each way, in one batch.
+    """
+
+    template: str
+    target: str
+    picture: str
+    mask: str = ""
+    boost: tuple[int, ...] = (1,)
+
+
+class CropNetwork:
+    """One such network. Used by one thread; its arrays are overwritten by each run.
+
+    Args:
+        card: of the network.
+        engine: that has loaded it, with a batch of ``boost * boost``.
+        device: that cuts and develops.
+        rule: the card's ``[decode]``.
+        boost: of ``rule.boost``.
+
+    Raises:
+        ModelError: the rule names tensors or templates that do not exist, or does not allow this boost.
+    """
+
+    def __init__(self, card: ModelCard, engine: Engine, device: Device, rule: CropRule, boost: int = 1) -> None:
+        self.name = card.name
+        self._rule, self._engine, self._device, self._boost = rule, engine, device, boost
+        _check(card, rule, boost)
+        inputs, outputs = [spec.name for spec in card.inputs], [spec.name for spec in card.outputs]
+        self._target_at, self._picture_at = inputs.index(rule.target), outputs.index(rule.picture)
+        self._mask_at = outputs.index(rule.mask) if rule.mask else -1
+        self._order = inputs
+        self.spec, self._made = card.inputs[self._target_at], card.outputs[self._picture_at]
+        self.side = boost * self.spec.shape[1 if self.spec.layout == "NHWC" else 2]
+        """Width and height of the crop in pixels, all tiles together."""
+        self.target: F32 = np.zeros((boost * boost, *self.spec.shape[1:]), np.float32)
+        """The input that the crop was put into."""
+        self.output: F32 = np.zeros_like(self.target)
+        """The output with the new picture, of the latest run; the engine's own array."""
+        self.mask: F32 | None = None
+        """The network's own mask of the latest run, (side, side) float32, or ``None`` where it has none."""
+
+    def picture_from_crop(self, points5: F32) -> F64:
+        """Say which crop of a picture shows a face, see :func:`realtime.align.picture_from_crop`."""
+        return picture_from_crop(points5, self._rule.template, self.side)
+
+    def run(self, pixels: U8, picture_from_crop: F64, others: Mapping[str, F32]) -> None:
+        """Cut the crop and run the network on it.
+
+        Args:
+            pixels: (H, W, 3) uint8 BGR. Only read.
+            picture_from_crop: (2, 3) from :meth:`picture_from_crop`.
+            others: the other inputs by name.
+
+        Raises:
+            EngineError: the runtime failed.
+        """
+        k = self._boost
+        for tile in range(k * k):
+            row, column = divmod(tile, k)
+            crop_from_tile = np.array([[k, 0, column], [0, k, row]], np.float64)
+            linear, shift = picture_from_crop[:, :2], picture_from_crop[:, 2]
+            picture_from_tile = np.column_stack([linear * k, linear @ crop_from_tile[:, 2] + shift])
+            self._device.crop(pixels, picture_from_tile, self.spec, self.target[tile : tile + 1])
+        outputs = self._engine.run(
+            *(self.target if name == self._rule.target else others[name] for name in self._order)
+        )
+        self.output = outputs[self._picture_at]
+        if self._mask_at >= 0:
+            self.mask = self._woven(outputs[self._mask_at])
+
+    def tones(self, weight: F32, before: F32, after: F32) -> None:
+        """Measure the tone of what the network was given and of what it made.
+
+        Args:
+            weight: see :meth:`engines.contract.Device.tone`.
+            before: (2, 3) float32; overwritten, the crop's.
+            after: (2, 3) float32; overwritten, the new picture's.
+        """
+        self._device.tone(self.target, self.spec, weight, before)
+        self._device.tone(self.output, self._made, weight, after)
+
+    def develop(self, gain: F32, offset: F32, patch: U8) -> None:
+        """Turn the latest output into a patch.
+
+        Args:
+            gain: (3,) float32 BGR.
+            offset: (3,) float32 BGR.
+            patch: (side, side, 4) uint8; blue, green and red are overwritten.
+
+        Raises:
+            EngineError: the network gave no picture: values that are no numbers, or the same value everywhere.
+        """
+        low, high = self._device.develop(self.output, self._made, gain, offset, patch)
+        if not high - low >= LEAST_RANGE:
+            what = (
+                "values that are no numbers"
+                if np.isnan(low)
+                else f"nothing but the grey levels {low:.0f} to {high:.0f}"
+            )
+            raise EngineError(f"{self.name} made {what}", "use the float32 edition of the model, or another provider")
+
+    def close(self) -> None:
+        """Free the network. Safe to call twice."""
+        self._engine.close()
+
+    def _woven(self, masks: F32) -> F32:
+        """Put the masks of the tiles together."""
+        k = self._boost
+        planes = masks.reshape(k * k, self.side // k, self.side // k)
+        if k == 1:
+            return planes[0]
+        woven = np.empty((self.side, self.side), np.float32)
+        for tile, plane in enumerate(planes):
+            woven[tile // k :: k, tile % k :: k] = plane
+        return woven
+
+
+def _check(card: ModelCard, rule: CropRule, boost: int) -> None:
+    """Raise ``ModelError`` where the card contradicts itself or does not allow this boost."""
+    for kind, name, known in (
+        ("template", rule.template, list(TEMPLATES)),
+        ("target", rule.target, [spec.name for spec in card.inputs if spec.colour != "none"]),
+        ("picture", rule.picture, [spec.name for spec in card.outputs if spec.colour != "none"]),
+        ("mask", rule.mask, ["", *(spec.name for spec in card.outputs)]),
+    ):
+        if name not in known:
+            raise ModelError(f"model card {card.name!r}: {kind} is {name!r}", f"use one of: {', '.join(known)}")
+    if boost not in rule.boost:
+        allowed = ", ".join(str(n) for n in rule.boost)
+        raise ModelError(
+            f"{card.name} cannot work at {boost} times its own size", f"set swap.boost to one of: {allowed}"
+        )

@@ -1,0 +1,60 @@
+"""Opens the models of a run by the names of their cards, each once, and says what really runs; knows no model."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+
+from engines import registry
+from engines.card import ModelCard, load_card
+from engines.contract import Engine
+
+
+class Models:
+    """The models of one run. A context: at its end all are closed.
+
+    Args:
+        runtime: see :func:`engines.registry.open_engine`.
+        threads: see there.
+    """
+
+    def __init__(self, runtime: str = "auto", threads: int = 1) -> None:
+        self._runtime, self._threads = runtime, threads
+        self._opened: dict[tuple[str, int], Engine] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Models:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stack.close()
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Name and runtime of every model that was opened, in that order, for the banner."""
+        return tuple((name, engine.runtime) for (name, _), engine in self._opened.items())
+
+    def card(self, name: str) -> ModelCard:
+        """Read a card.
+
+        Raises:
+            ModelError: there is no such card, or it is wrong.
+        """
+        return load_card(name)
+
+    def open(self, name: str, batch: int = 1) -> Engine:
+        """Open a model, or give it again: it is used by one thread, and whoever uses it may overwrite its outputs.
+
+        Args:
+            name: of its card.
+            batch: pictures in one run.
+
+        Raises:
+            ModelError: the card is wrong, or its file is missing or damaged.
+            EngineError: the runtime cannot be used.
+        """
+        if (name, batch) not in self._opened:
+            engine = registry.open_engine(self.card(name), self._runtime, self._threads)
+            self._stack.callback(engine.close)
+            self._opened[name, batch] = engine
+        return self._opened[name, batch]

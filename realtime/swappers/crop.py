@@ -1,0 +1,104 @@
+"""Paints over faces what a network makes of their upright crops; knows the path of a crop, not whose face it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from engines.contract import Device
+from realtime.cropnet import CropNetwork
+from realtime.meter import Meter
+from realtime.opacity import Opacity
+from realtime.swappers import Look
+from realtime.tone import ToneTransfer
+from realtime.types import F32, U8, Face
+
+LEAST_FACE_PX = 12
+"""Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
+TONE_STEP = 4
+"""See :meth:`engines.contract.Device.tone`."""
+
+
+class _Person:
+    """What is remembered of one followed person."""
+
+    def __init__(self) -> None:
+        self.tone = ToneTransfer()
+        self.last_s: float | None = None
+
+    def passed(self, now_s: float) -> float:
+        """Seconds since this person's last frame."""
+        dt_s = 0.0 if self.last_s is None else max(0.0, now_s - self.last_s)
+        self.last_s = now_s
+        return dt_s
+
+
+class CropSwapper:
+    """The ``Swapper`` of every family that works on crops. Used by one thread.
+
+    Args:
+        device: pastes.
+        network: makes the new face.
+        others: its inputs besides the crop, by name; they never change.
+        opacity: says where it is shown.
+        look: how it looks.
+        meter: gets the laps "align", "network", "mask" and "paste".
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        network: CropNetwork,
+        others: Mapping[str, F32],
+        opacity: Opacity,
+        look: Look,
+        meter: Meter,
+    ) -> None:
+        self._device, self._network, self._others = device, network, others
+        self._opacity, self._look, self._meter = opacity, look, meter
+        self._people: dict[int, _Person] = {}
+        tile = network.target.shape[2 if network.spec.layout == "NCHW" else 1]
+        cells = (np.arange(0, tile, TONE_STEP) * network.side) // tile
+        self._weight = np.ascontiguousarray(opacity.box[np.ix_(cells, cells)])
+        self._before, self._after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
+        self._patch: U8 = np.zeros((network.side, network.side, 4), np.uint8)
+
+    def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
+        """See :class:`realtime.swappers.Swapper`.
+
+        Raises:
+            EngineError: the network failed or made no picture; not a pixel has changed.
+        """
+        if not _is_in(face, pixels):
+            return False
+        person = self._people.setdefault(face.track_id, _Person())
+        dt_s = person.passed(now_s)
+        picture_from_crop = self._network.picture_from_crop(face.points5)
+        with self._meter.lap("network"):
+            self._network.run(pixels, picture_from_crop, self._others)
+        with self._meter.lap("develop"):
+            self._network.tones(self._weight, self._before, self._after)
+            gain, offset = person.tone.step(self._before, self._after, self._look.colour, dt_s)
+            self._network.develop(gain, offset, self._patch)
+        with self._meter.lap("mask"):
+            made = self._network.mask
+            self._opacity.write(pixels, face, picture_from_crop, made, now_s, steps, self._patch[..., 3])
+        with self._meter.lap("paste"):
+            self._device.paste(pixels, self._patch, picture_from_crop)
+        return True
+
+    def forget(self, followed: Collection[int]) -> None:
+        """See :class:`realtime.swappers.Swapper`."""
+        for track_id in [track_id for track_id in self._people if track_id not in followed]:
+            del self._people[track_id]
+        self._opacity.forget(followed)
+
+
+def _is_in(face: Face, pixels: U8) -> bool:
+    """Whether a face can be worked on: it is known where, large enough, and at least partly in the picture."""
+    if not np.isfinite(face.points5).all() or np.ptp(face.mesh[:, 1]) < LEAST_FACE_PX:
+        return False
+    height, width = pixels.shape[:2]
+    left, top, right, bottom = face.box_xyxy
+    return bool(right > 0 and bottom > 0 and left < width and top < height)

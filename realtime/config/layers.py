@@ -127,10 +127,11 @@ def _known(key: str, origin: str) -> str:
 def _unknown(key: str, origin: str) -> ConfigError:
     """Name the nearest setting: of the whole key, or of the name where the section was left out or mistaken."""
     keys = all_keys()
-    near = get_close_matches(key, keys, n=1, cutoff=0.7)
+    name = key.rpartition(".")[2]
+    near = [known for known in keys if known.endswith(f".{name}")] or get_close_matches(key, keys, n=1, cutoff=0.7)
     if not near:
         names = {known.partition(".")[2]: known for known in reversed(keys)}
-        near = [names[name] for name in get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=0.75)]
+        near = [names[name] for name in get_close_matches(name, names, n=1, cutoff=0.75)]
     hint = f"did you mean {near[0]}? {MANUAL}" if near else MANUAL
     return ConfigError(f"{origin}: there is no setting {_short(key)}", hint)
 

@@ -14,7 +14,7 @@ class Models:
     """The models of one run. A context: at its end all are closed.
 
     Args:
-        runtime: see :func:`engines.registry.open_engine`.
+        runtime: see :func:`engines.registry.open_engine`; a model that it cannot serve takes its own first one.
         threads: see there.
     """
 
@@ -54,7 +54,9 @@ class Models:
             EngineError: the runtime cannot be used.
         """
         if (name, batch) not in self._opened:
-            engine = registry.open_engine(self.card(name), self._runtime, self._threads)
+            card = self.card(name)
+            runtime = self._runtime if self._runtime in card.runtimes else "auto"
+            engine = registry.open_engine(card, runtime, self._threads)
             self._stack.callback(engine.close)
             self._opened[name, batch] = engine
         return self._opened[name, batch]

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -206,13 +206,3 @@ def test_no_more_faces_can_be_asked_for_than_are_followed() -> None:
     resolve([config.default_layer(), from_set_options([f"faces.which={MOST_FACES}"])])
     with pytest.raises(ConfigError, match=r"faces\.which"):
         resolve([config.default_layer(), from_set_options([f"faces.which={MOST_FACES + 1}"])])
-
-
-def test_every_runtime_that_can_be_chosen_serves_the_embedded_networks() -> None:
-    from engines.card import load_card
-    from realtime.app import DETECTOR_CARD, MESH_CARD
-    from realtime.config.settings import EngineSettings
-
-    choices = set(get_args(EngineSettings.model_fields["runtime"].annotation)) - {"auto"}
-    for name in (DETECTOR_CARD, MESH_CARD):
-        assert choices == set(load_card(name).runtimes)

@@ -57,7 +57,7 @@ def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:
     for specs, found in ((card.inputs, inputs), (card.outputs, outputs)):
         for spec in specs:
             shape, dtype = found.get(spec.name, ((), ""))
-            if dtype != spec.dtype or not _fits(spec.shape, shape):
+            if dtype != spec.dtype or not fits(spec.shape, shape):
                 have = f"{dtype} {shape}" if dtype else f"only {', '.join(found)}"
                 raise EngineError(
                     f"model {card.name}: the card says {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
@@ -78,7 +78,7 @@ def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
     if len(tensors) != len(card.inputs):
         raise EngineError(f"{card.name} takes {len(card.inputs)} inputs, got {len(tensors)}", "report this as a bug")
     for spec, tensor in zip(card.inputs, tensors, strict=True):
-        if tensor.dtype != spec.dtype or not _fits(tensor.shape, spec.shape) or not tensor.flags.c_contiguous:
+        if tensor.dtype != spec.dtype or not fits(tensor.shape, spec.shape) or not tensor.flags.c_contiguous:
             raise EngineError(
                 f"{card.name}: {spec.name!r} must be a C-contiguous {spec.dtype} {spec.shape}, "
                 f"got {tensor.dtype} {tensor.shape}",
@@ -86,6 +86,14 @@ def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
             )
 
 
-def _fits(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Say whether two shapes can be the same; -1 in either takes any size."""
+def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
+    """Say whether two shapes can be the same.
+
+    Args:
+        shape: sizes of the axes; -1 takes any size.
+        other: the same of another tensor.
+
+    Returns:
+        Whether they have as many axes, and axis by axis the same size.
+    """
     return len(shape) == len(other) and all(n == m or -1 in (n, m) for n, m in zip(shape, other, strict=True))

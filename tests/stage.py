@@ -10,7 +10,7 @@ import numpy as np
 from realtime import geometry
 from realtime.detect import Detection
 from realtime.landmarks import MeshNet
-from realtime.types import F32, F64, U8, Size
+from realtime.types import F32, F64, U8
 
 _SHAPE = np.random.default_rng(1).uniform(-0.5, 0.5, (468, 3)).astype(np.float32)
 _SHAPE[:4, :2] = (-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5), (0.5, 0.5)
@@ -81,9 +81,6 @@ class FakeDetector:
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         self._scene.searches += 1
         return self._see()
-
-    def calls_per_search(self, size: Size) -> int:
-        return 1
 
     def close(self) -> None:
         pass

@@ -16,6 +16,8 @@ from realtime.types import F32, U8, Size
 
 DETECTORS: dict[str, str] = {
     "ssd": "realtime.detect.ssd:SsdDetector",
+    "scrfd": "realtime.detect.scrfd:ScrfdDetector",
+    "yunet": "realtime.detect.yunet:YuNetDetector",
 }
 """Families of detectors, as their cards name them: a class that takes card, engine and device."""
 
@@ -64,12 +66,6 @@ class Detector(Protocol):
 
         Returns:
             The faces, the most prominent first.
-        """
-
-    def calls_per_search(self, size: Size) -> int:
-        """Return how many calls of ``detect`` look at a picture of this size everywhere.
-
-        A picture of another size than the last one starts a new search.
         """
 
     def close(self) -> None:

@@ -2,9 +2,8 @@
 
 Why views: the network sees 128x128 pixels and finds a face once it fills 15 % of the view. A view of the whole
 picture misses a person who stands back, so a search also looks at smaller, overlapping squares. A complete search of a
-16:9 picture takes 15 runs of the network; a call does three of them at most, so its cost is bounded, and
-``calls_per_search`` such calls make a complete search. The first call finds whoever is near, the later ones whoever
-stands back.
+16:9 picture takes 15 runs of the network; a call does three of them at most, so its cost is bounded, and a complete
+search takes five calls. The first finds whoever is near, the later ones whoever stands back.
 """
 
 from __future__ import annotations

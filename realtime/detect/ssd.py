@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from pydantic import ConfigDict, with_config
@@ -137,10 +136,6 @@ class SsdDetector:
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         """See :class:`Detector`."""
         return self._look(pixels, plan(Size(pixels.shape[1], pixels.shape[0]), self._rule.smallest_face))
-
-    def calls_per_search(self, size: Size) -> int:
-        """See :class:`Detector`."""
-        return ceil(len(plan(size, self._rule.smallest_face)) / VIEWS_PER_CALL)
 
     def close(self) -> None:
         """See :class:`Detector`."""

@@ -20,6 +20,10 @@ CLIPS = ("again", "bird", "book", "brother", "eat", "help", "hungry", "learn", "
          "no", "please", "school", "sister", "sorry", "student", "thanks", "walk", "want", "yes")  # fmt: skip
 
 
+CALLS = 5
+"""Calls of the detector that make a complete search, at most (tests/unit/test_ssd.py)."""
+
+
 def read(path: Path) -> U8:
     picture = cv2.imread(str(path))
     assert picture is not None
@@ -65,7 +69,7 @@ def test_a_face_is_found_from_8_to_90_percent_of_the_frames_height(
     original = detector.detect_everywhere(photo)[0]
     for at in ((0.5, 0.3), (0.1, 0.7), (0.8, 0.5)):
         frame, centre = scene(photo, original, size, part, at)
-        calls = [detector.detect(frame) for _ in range(detector.calls_per_search(size))]
+        calls = [detector.detect(frame) for _ in range(CALLS)]
         found = [face for faces in calls for face in faces if is_at(face, centre)]
         assert found, at
         assert max(net.locate(frame, net.crop_of_detection(f))[1] for f in found) > 0.9

@@ -157,7 +157,7 @@ FRAME = np.zeros((480, 640, 3), np.uint8)
 
 
 def test_calls_walk_through_the_whole_plan_and_start_again(detector: SsdDetector, device: RecordingDevice) -> None:
-    calls = detector.calls_per_search(Size(640, 480))
+    calls = -(-len(plan(Size(640, 480), RULE.smallest_face)) // VIEWS_PER_CALL)
     for _ in range(calls):
         detector.detect(FRAME)
     assert len(device.views) == calls * VIEWS_PER_CALL

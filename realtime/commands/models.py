@@ -1,40 +1,89 @@
-"""``doppelcam models``: which models there are, where they lie, whether they are whole; knows no runtime."""
+"""``doppelcam models``: which models there are, how to have them, whether they are whole; knows no runtime."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-models_app = typer.Typer(help="Model files: list, where, verify.", no_args_is_help=True)
+from realtime.errors import LiveError, ModelError
+
+if TYPE_CHECKING:
+    from engines.store.owner import Got
+
+models_app = typer.Typer(help="Model files: list, pull, add, verify, where.", no_args_is_help=True)
+
+AcceptLicence = Annotated[
+    bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use (for scripts).")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Take a file whose sha256 nobody has published.")]
 
 
 @models_app.command("list")
-def list_models() -> None:
-    """List every model card with its size, licence and whether its file is here."""
-    from rich.console import Console
-    from rich.table import Table
+def list_models(
+    family: Annotated[str, typer.Option(help="Only this family.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", metavar=" ", help="Print JSON instead of a table.")] = False,
+) -> int:
+    """List every model with its size, its licence and whether it is here."""
+    from realtime.commands.models_list import show
 
-    from engines import card, store
+    return show(family, as_json)
 
-    table = Table("model", "size", "licence", "commercial use", "file", box=None, pad_edge=False, header_style="bold")
-    for path in sorted(card.FOLDER.glob("*.toml")):
-        model = card.load_card(path.stem)
-        folders = {"yours": store.user_folder(), "embedded": store.EMBEDDED}
-        here = [name for name, folder in folders.items() if (folder / model.file).is_file()]
-        table.add_row(
-            model.name,
-            f"{model.size_bytes / 1e6:.1f} MB",
-            model.licence.name,
-            "yes" if model.licence.commercial_use else "no",
-            here[0] if here else "not here",
-        )
-    Console(soft_wrap=True).print(table)
+
+@models_app.command("pull")
+def pull(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
+    accept_licence: AcceptLicence = False,
+    yes: Yes = False,
+) -> None:
+    """Fetch models; an interrupted one goes on where it stopped."""
+    from engines.card import load_card
+    from engines.store import http
+    from engines.store.pull import pull as pull_model
+    from realtime.commands.models_terminal import Terminal
+
+    cards = [load_card(name) for name in names]
+    failed: list[tuple[str, LiveError]] = []
+    with http.open_client() as client:
+        for card in cards:
+            try:
+                with Terminal(card.file, accept_licence, yes) as terminal:
+                    _tell(pull_model(card, terminal, terminal, client))
+            except ModelError as error:  # one that fails does not keep the others from coming
+                failed.append((card.name, error))
+            except KeyboardInterrupt:
+                typer.echo(f"stopped; the next `doppelcam models pull {card.name}` goes on from here", err=True)
+                raise
+    if len(failed) > 1:
+        reasons = "; ".join(f"{name}: {error.message}" for name, error in failed)
+        raise ModelError(f"{len(failed)} of {len(cards)} models are not here: {reasons}", failed[0][1].hint)
+    if failed:
+        raise failed[0][1]
+
+
+@models_app.command("add")
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An ONNX or TFLite file.")],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="What it is, where that is not clear.")] = "",
+    move: Annotated[bool, typer.Option("--move", help="Move it instead of copying it.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="Leave it where it is, and link to it.")] = False,
+    accept_licence: AcceptLicence = False,
+    yes: Yes = False,
+) -> None:
+    """Take a model file that you have: it is recognised by its hash, else by its tensors."""
+    from engines.store.add import add as add_model
+    from realtime.commands.models_terminal import Terminal
+
+    if move and link:
+        raise typer.BadParameter("choose one of --move and --link")
+    with Terminal(file.name, accept_licence, yes) as terminal:
+        _tell(add_model(file, terminal, name, "move" if move else "link" if link else "copy"))
 
 
 @models_app.command("where")
 def where() -> None:
-    """Print the folder for models of your own."""
+    """Print the folder for models and cards of your own."""
     from engines import store
 
     typer.echo(store.user_folder())
@@ -42,10 +91,30 @@ def where() -> None:
 
 @models_app.command("verify")
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="All when left out.")] = None,
-) -> None:
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="All that are here if left out.")
+    ] = None,
+) -> int:
     """Check model files against the sizes and hashes on their cards."""
     from engines import card, store
 
-    for name in names or sorted(path.stem for path in card.FOLDER.glob("*.toml")):
-        typer.echo(f"ok  {name}  {store.find(card.load_card(name))}")
+    bad = 0
+    for model in [card.load_card(name) for name in names or card.names()]:
+        path = store.locate(model)
+        if path is None:
+            if names:
+                bad += 1
+                typer.echo(f"bad {model.name}  is not here\n    try: {store.how_to_get(model)}")
+            continue
+        try:
+            store.verify(path, model)
+        except ModelError as error:
+            bad += 1
+            typer.echo(f"bad {model.name}  {error.message}\n    try: {error.hint}")
+        else:
+            typer.echo(f"ok  {model.name}  {path}")
+    return 1 if bad else 0
+
+
+def _tell(got: Got) -> None:
+    typer.echo(f"{got.card.name}: {got.path} ({got.how})")

@@ -1,0 +1,127 @@
+"""The table of ``doppelcam models list``; knows its layout, not what a state means."""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import typer
+
+from realtime.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from engines.card import ModelCard
+    from engines.store.state import State
+
+    Row = tuple[ModelCard, State, Path | None]
+
+COLOURS = {
+    "embedded": "green",
+    "yours": "green",
+    "offline": "green",
+    "damaged": "red",
+    "not confirmed": "yellow",
+    "not accepted": "yellow",
+}
+HELP = "pull NAME fetches a model, add FILE takes one that you have, verify checks them."
+PIPE_WIDTH = 160  # columns where there is no terminal to ask: nothing is cut there that a script may want
+
+
+def show(family: str, as_json: bool) -> int:
+    """Print the models; cards that cannot be read are named below.
+
+    Args:
+        family: only this one; empty for all.
+        as_json: instead of a table.
+
+    Returns:
+        Exit code: 1 where a card cannot be read.
+
+    Raises:
+        ModelError: there is no such family.
+    """
+    from rich.console import Console
+
+    rows, errors = _rows()
+    families = sorted({card.family for card, _, _ in rows})
+    if family and family not in families:
+        raise ModelError(f"no model is of family {family!r}", f"use one of: {', '.join(families)}")
+    rows = [row for row in rows if family in ("", row[0].family)]
+    if as_json:
+        Console().print_json(data={"models": [_as_data(row) for row in rows]})
+    else:
+        console = Console(width=None if Console().is_terminal or "COLUMNS" in os.environ else PIPE_WIDTH)
+        console.print(table(rows))
+        console.print(f"\n{HELP}", soft_wrap=True)
+    for error in errors:
+        typer.echo(f"error: {error.message}\ntry: {error.hint}", err=True)
+    return 1 if errors else 0
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Lay the models out, each family under its name."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    out.add_column("family and model", no_wrap=True)
+    out.add_column("size", justify="right", no_wrap=True)
+    out.add_column("licence", overflow="ellipsis", no_wrap=True, ratio=1)
+    out.add_column("commercial", no_wrap=True)
+    out.add_column("state", no_wrap=True)
+    for family, members in groupby(rows, key=lambda row: row[0].family):
+        out.add_row(Text(family, style="bold cyan"))
+        for card, state, _ in members:
+            use = Text("yes") if card.licence.commercial_use else Text("no", style="yellow")
+            out.add_row(
+                f"  {card.name}",
+                _size(card.size_bytes),
+                card.licence.name,
+                use,
+                Text(state, style=COLOURS.get(state, "dim")),
+            )
+    return out
+
+
+def _rows() -> tuple[list[Row], list[ModelError]]:
+    from engines.card import load_card, names
+    from engines.store.state import state
+
+    rows, errors = [], []
+    for name in names():
+        try:
+            card = load_card(name)
+        except ModelError as error:
+            errors.append(error)
+        else:
+            rows.append((card, *state(card)))
+    return sorted(rows, key=lambda row: (row[0].family, row[0].name)), errors
+
+
+def _as_data(row: Row) -> dict[str, object]:
+    card, state, path = row
+    return {
+        "name": card.name,
+        "family": card.family,
+        "file": card.file,
+        "size_bytes": card.size_bytes,
+        "sha256": card.sha256,
+        "licence": card.licence.name,
+        "holder": card.licence.holder,
+        "terms": card.licence.terms,
+        "commercial_use": card.licence.commercial_use,
+        "state": state,
+        "path": str(path) if path else None,
+    }
+
+
+def _size(size_bytes: int) -> str:
+    if not size_bytes:
+        return "?"
+    return f"{size_bytes / 1e9:.2f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"

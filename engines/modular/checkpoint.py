@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from engines.modular.swapper import Pipeline, PipelineConfig
 
 _SEED = 0  # of weights that nobody trained: the same files on every machine
 _NAMED = 3  # how many wrong keys a message names
-_HINT = "use the --width, --blocks and --fusion that it was trained with"
+_FIT = "use the --width, --blocks and --fusion that it was trained with"
+_SAVE = "save it with torch.save(pipeline.state_dict(), FILE), PyTorch 1.6 or later"
 
 
 def untrained(config: PipelineConfig) -> Pipeline:
@@ -55,18 +57,19 @@ def restore(config: PipelineConfig, path: Path) -> Pipeline:
 def _read(path: Path) -> dict[str, Tensor]:
     """Read names and tensors, and nothing that could be code."""
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ModelError(f"{path} is no checkpoint, or a damaged one", _SAVE)
+            file.seek(0)
+            found: Any = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
         raise ModelError(f"checkpoint {path} cannot be read: {error.strerror}", "check its name and place") from error
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
-        raise ModelError(
-            f"checkpoint {path} is damaged or holds more than tensors, which is not loaded because it could run code",
-            "save it with torch.save(pipeline.state_dict(), FILE)",
-        ) from error
+    except pickle.UnpicklingError as error:
+        raise ModelError(f"checkpoint {path} holds more than tensors, which could be code to run", _SAVE) from error
+    except RuntimeError as error:  # from the reader of the archive
+        raise ModelError(f"{path} is no checkpoint, or a damaged one", _SAVE) from error
     if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise ModelError(
-            f"checkpoint {path} holds no table of tensors", "save it with torch.save(pipeline.state_dict(), FILE)"
-        )
+        raise ModelError(f"checkpoint {path} holds no table of tensors", _SAVE)
     return dict(found)
 
 
@@ -80,7 +83,7 @@ def _compare(wanted: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Pa
     for what, keys in wrong.items():
         if keys:
             more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-            raise ModelError(f"checkpoint {path} {what} {', '.join(keys[:_NAMED])}{more}", _HINT)
+            raise ModelError(f"checkpoint {path} {what} {', '.join(keys[:_NAMED])}{more}", _FIT)
     for key, weight in found.items():
         if not weight.isfinite().all():
             raise ModelError(f"checkpoint {path}: {key} holds values that are no numbers", "use an earlier checkpoint")

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from engines.errors import ModelError
 
 TOLERANCE = 1e-4
-"""Greatest difference allowed, in units of the greatest value. Float32 sums in another order differ by 1e-6 to 1e-5 after
-some dozens of layers; a wrong operator differs by 1e-2 and more."""
+"""Greatest difference allowed, in units of the greatest value. Float32 sums in another order differ by 1e-6 to 1e-5
+after some dozens of layers; a wrong operator differs by 1e-2 and more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def threads_text(threads: int) -> str:
     return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
-def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:
+def check_file(card: ModelCard, inputs: Found, outputs: Found) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Refuse a file whose tensors are not those of its card.
 
     Args:
@@ -51,18 +51,34 @@ def check_file(card: ModelCard, inputs: Found, outputs: Found) -> None:
         inputs: that the runtime reports.
         outputs: that the runtime reports.
 
+    Returns:
+        What the file calls the inputs and the outputs of the card, in the card's order.
+
     Raises:
         EngineError: a tensor of the card is not in the file, or has another shape or type there.
     """
-    for specs, found in ((card.inputs, inputs), (card.outputs, outputs)):
-        for spec in specs:
-            shape, dtype = found.get(spec.name, ((), ""))
-            if dtype != spec.dtype or not fits(spec.shape, shape):
-                have = f"{dtype} {shape}" if dtype else f"only {', '.join(found)}"
-                raise EngineError(
-                    f"model {card.name}: the card says {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
-                    "correct the card, or use the file that it was written for",
-                )
+    return _names(card, card.inputs, inputs), _names(card, card.outputs, outputs)
+
+
+def _names(card: ModelCard, specs: Sequence[TensorSpec], found: Found) -> tuple[str, ...]:
+    """Find the tensors of a card in a file: by name, and then those that may be called anything by shape and type."""
+    taken = {spec.name for spec in specs}
+    names = []
+    for spec in specs:
+        fitting = [name for name, (shape, dtype) in found.items() if dtype == spec.dtype and fits(spec.shape, shape)]
+        if spec.any_name and spec.name not in found:
+            fitting = [name for name in fitting if name not in taken]
+        else:
+            fitting = [name for name in fitting if name == spec.name]
+        if len(fitting) != 1:
+            have = " ".join(map(str, reversed(found[spec.name]))) if spec.name in found else f"only {', '.join(found)}"
+            raise EngineError(
+                f"model {card.name}: the card says {spec.name!r} is {spec.dtype} {spec.shape}, the file has {have}",
+                "correct the card, or use the file that it was written for",
+            )
+        names += fitting
+        taken.update(fitting)
+    return tuple(names)
 
 
 def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:

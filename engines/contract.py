@@ -31,6 +31,8 @@ class TensorSpec:
         colour: order of the channels; "none" for a tensor that is no picture.
         mean: per channel, in 0..255.
         scale: per channel.
+        any_name: whether a file may call it something else, because nobody published its name or conversions differ:
+            there it is the only tensor of its shape and type.
     """
 
     name: str
@@ -40,6 +42,7 @@ class TensorSpec:
     colour: Colour = "none"
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    any_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ class LiteRtEngine(CardEngine):
         self._interpreter: Interpreter | None = interpreter
         inputs = {d["name"]: d for d in interpreter.get_input_details()}
         outputs = {d["name"]: d for d in interpreter.get_output_details()}
-        check_file(card, _found(inputs), _found(outputs))
-        self._input_ids = tuple(inputs[spec.name]["index"] for spec in card.inputs)
-        self._views = tuple(interpreter.tensor(outputs[spec.name]["index"]) for spec in card.outputs)
+        input_names, output_names = check_file(card, _found(inputs), _found(outputs))
+        self._input_ids = tuple(inputs[name]["index"] for name in input_names)
+        self._views = tuple(interpreter.tensor(outputs[name]["index"]) for name in output_names)
         self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:

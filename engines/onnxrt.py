@@ -78,15 +78,16 @@ class OnnxRuntimeEngine(CardEngine):
         really = self._session.get_providers()
         if really[0] != provider:
             raise EngineError(f"ONNX Runtime runs {card.name} on {really[0]}, not on {provider}", "check its driver")
-        check_file(card, _found(self._session.get_inputs()), _found(self._session.get_outputs()))
+        found = _found(self._session.get_inputs()), _found(self._session.get_outputs())
+        self._input_names, self._output_names = check_file(card, *found)
         on_cpu = f", {threads_text(threads)}" if CPU in really else ""
         super().__init__(card, f"onnxrt {ort.__version__}, {' then '.join(really)}{on_cpu}")
         self._results: tuple[NDArray[Any], ...] = ()
         if all(n > 0 for spec in card.outputs for n in spec.shape):
             self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
         self._binding = self._session.io_binding()
-        for spec, result in zip(card.outputs, self._results, strict=False):
-            self._binding.bind_output(spec.name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
+        for name, result in zip(self._output_names, self._results, strict=False):
+            self._binding.bind_output(name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """See :class:`engines.contract.Engine`."""
@@ -95,10 +96,9 @@ class OnnxRuntimeEngine(CardEngine):
         check_call(self._card, tensors)
         try:
             if not self._results:
-                feed = {spec.name: tensor for spec, tensor in zip(self._card.inputs, tensors, strict=True)}
-                return tuple(self._session.run([spec.name for spec in self._card.outputs], feed))
-            for spec, tensor in zip(self._card.inputs, tensors, strict=True):
-                self._binding.bind_input(spec.name, "cpu", 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
+                return tuple(self._session.run(self._output_names, dict(zip(self._input_names, tensors, strict=True))))
+            for name, tensor in zip(self._input_names, tensors, strict=True):
+                self._binding.bind_input(name, "cpu", 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
             self._session.run_with_iobinding(self._binding)
         except _ERRORS as error:
             raise EngineError(f"ONNX Runtime cannot run {self._card.name}: {error}", "report this as a bug") from error

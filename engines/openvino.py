@@ -55,11 +55,11 @@ class OpenVinoEngine(CardEngine):
         }
         try:
             compiled = ov.Core().compile_model(str(path), "CPU", settings)
-            check_file(card, _found(compiled.inputs), _found(compiled.outputs))
+            self._input_names, output_names = check_file(card, _found(compiled.inputs), _found(compiled.outputs))
             self._request: ov.InferRequest | None = compiled.create_infer_request()
             self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
-            for spec, result in zip(card.outputs, self._results, strict=True):
-                self._request.set_tensor(spec.name, ov.Tensor(result, shared_memory=True))
+            for name, result in zip(output_names, self._results, strict=True):
+                self._request.set_tensor(name, ov.Tensor(result, shared_memory=True))
         except RuntimeError as error:
             raise EngineError(
                 f"OpenVINO cannot load {path}: {error}", "run `doppelcam models` to check the model files"
@@ -71,8 +71,8 @@ class OpenVinoEngine(CardEngine):
             raise EngineError(f"the engine of {self._card.name} is closed", "open it again")
         check_call(self._card, tensors)
         try:
-            for spec, tensor in zip(self._card.inputs, tensors, strict=True):
-                self._request.set_tensor(spec.name, ov.Tensor(tensor, shared_memory=True))
+            for name, tensor in zip(self._input_names, tensors, strict=True):
+                self._request.set_tensor(name, ov.Tensor(tensor, shared_memory=True))
             self._request.infer()
         except RuntimeError as error:
             raise EngineError(f"OpenVINO cannot run {self._card.name}: {error}", "report this as a bug") from error

@@ -79,13 +79,12 @@ def difference(card: ModelCard, has: Contents) -> str:
     """
     if has.runtime not in card.runtimes:
         return f"the card is served by {', '.join(card.runtimes)}, the file needs {has.runtime}"
-    if unknown := set(has.inputs) - {spec.name for spec in card.inputs}:
-        return f"the card has no input {', '.join(sorted(unknown))}"
     try:
-        check_file(card, has.inputs, has.outputs)
+        inputs, _ = check_file(card, has.inputs, has.outputs)
     except EngineError as error:
         return error.message
-    return ""
+    unknown = set(has.inputs) - set(inputs)
+    return f"the card has no input {', '.join(sorted(unknown))}" if unknown else ""
 
 
 def _by_hash(card: ModelCard, sha256: str) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from realtime.errors import ModelError
+
 PACKAGES = ("torch", "onnx", "onnxscript")
 """What the extra ``train`` brings."""
 
@@ -30,8 +32,7 @@ def export(
     from rich.console import Console
     from rich.table import Table
 
-    from engines.errors import ModelError
-    from engines.folders import user_folder
+        from engines.folders import user_folder
 
     sizes = tuple(dict.fromkeys(size or [128]))
     for side in sizes:

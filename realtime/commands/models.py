@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from realtime.commands.export import export
 from realtime.errors import LiveError, ModelError
 
 if TYPE_CHECKING:
     from engines.store.owner import Got
 
-models_app = typer.Typer(help="Model files: list, pull, add, verify, where.", no_args_is_help=True)
+models_app = typer.Typer(help="Model files: list, pull, add, verify, where, export.", no_args_is_help=True)
+models_app.command()(export)
 
 AcceptLicence = Annotated[
     bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use (for scripts).")

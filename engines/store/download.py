@@ -26,8 +26,6 @@ TRIES = 4
 PAUSE_S = 1.0
 """Before it is asked again."""
 
-_CHUNK_BYTES = 2**18
-
 
 class Watcher(Protocol):
     """Whoever looks on."""
@@ -90,8 +88,7 @@ def fetch(
     failures = []
     for address in addresses:
         try:
-            _Transfer(wanted, address, client, watcher, pause).finish()
-            _prove(wanted)
+            _Transfer(wanted, address, client, watcher, pause).prove()
         except MirrorError as error:
             failures.append(f"{httpx.URL(address).host} {error}")
             watcher.said(failures[-1])
@@ -114,16 +111,6 @@ def forget(wanted: Wanted) -> None:
         wanted.note.unlink(missing_ok=True)
 
 
-def _prove(wanted: Wanted) -> None:
-    """Compare the complete part with what is known; a wrong one is thrown away, for nothing can be added to it."""
-    if not wanted.known:
-        return
-    found = digest(wanted.part)
-    if found not in wanted.known:
-        forget(wanted)
-        raise MirrorError(f"sent a file with sha256 {found}, its card says {' or '.join(wanted.known)}")
-
-
 @dataclass(slots=True)
 class _Transfer:
     """One file from one address."""
@@ -134,7 +121,19 @@ class _Transfer:
     watcher: Watcher
     pause: Callable[[float], None]
 
-    def finish(self) -> None:
+    def prove(self) -> None:
+        """Fetch all of it and compare it with what is known; a wrong one is thrown away, nothing mends it."""
+        resumed = self._here() > 0
+        self._finish()
+        if not self.wanted.known or (found := digest(self.wanted.part)) in self.wanted.known:
+            return
+        forget(self.wanted)
+        if not resumed:
+            raise MirrorError(f"sent a file with sha256 {found}, its card says {' or '.join(self.wanted.known)}")
+        self.watcher.said("what was here before does not belong to this file: starting again")
+        self.prove()
+
+    def _finish(self) -> None:
         """Ask until all is here; a server that cuts is asked again as long as each try brings more than ever before."""
         most, left = self._here(), TRIES
         while True:
@@ -184,7 +183,7 @@ class _Transfer:
         with disk.plain_errors(self.wanted.part), self.wanted.part.open("ab" if done else "wb") as part:
             self._note(answer.validator)
             self.watcher.moved(done, total or self.wanted.size_bytes)
-            for chunk in response.iter_bytes(_CHUNK_BYTES):
+            for chunk in response.iter_bytes():
                 part.write(chunk)
                 done += len(chunk)
                 if limit and done > limit:

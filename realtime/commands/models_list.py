@@ -69,12 +69,13 @@ def table(rows: Sequence[Row]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    # Only the licence gives way on a narrow terminal: all of the others is needed to type the next command.
+    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     out.add_column("family and model", no_wrap=True)
     out.add_column("size", justify="right", no_wrap=True)
-    out.add_column("licence", overflow="ellipsis", no_wrap=True, ratio=1)
-    out.add_column("commercial", no_wrap=True)
     out.add_column("state", no_wrap=True)
+    out.add_column("commercial", no_wrap=True)
+    out.add_column("licence", overflow="ellipsis", no_wrap=True, ratio=1)
     for family, members in groupby(rows, key=lambda row: row[0].family):
         out.add_row(Text(family, style="bold cyan"))
         for card, state, _ in members:
@@ -82,9 +83,9 @@ def table(rows: Sequence[Row]) -> Table:
             out.add_row(
                 f"  {card.name}",
                 _size(card.size_bytes),
-                card.licence.name,
-                use,
                 Text(state, style=COLOURS.get(state, "dim")),
+                use,
+                Text(card.licence.name),
             )
     return out
 

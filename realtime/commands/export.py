@@ -32,7 +32,7 @@ def export(
     from rich.console import Console
     from rich.table import Table
 
-        from engines.folders import user_folder
+    from engines.folders import user_folder
 
     sizes = tuple(dict.fromkeys(size or [128]))
     for side in sizes:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from engines.store.owner import Got
 
 models_app = typer.Typer(help="Model files: list, pull, add, verify, where, export.", no_args_is_help=True)
-models_app.command()(export)
 
 AcceptLicence = Annotated[
     bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use (for scripts).")
@@ -116,6 +115,9 @@ def verify(
         else:
             typer.echo(f"ok  {model.name}  {path}")
     return 1 if bad else 0
+
+
+models_app.command("export")(export)
 
 
 def _tell(got: Got) -> None:

@@ -106,11 +106,8 @@ def with_free_size(source: Path, path: Path) -> Path:
         width = output.type.tensor_type.shape.dim[-1].dim_value
         for node in model.graph.node:
             node.output[:] = [f"{name}_3d" if name == output.name else name for name in node.output]
-        shape = f"{output.name}_shape"
-        model.graph.initializer.append(constant(shape, np.array([-1, width], np.int64)))
-        model.graph.node.append(helper.make_node("Reshape", [f"{output.name}_3d", shape], [output.name]))
-        rows = output.type.tensor_type.shape.dim[1].dim_value
-        shapes.append(tensor(output.name, (rows, width)))  # left at 640x640, as in the real files
+        model.graph.node.append(helper.make_node("Squeeze", [f"{output.name}_3d"], [output.name], axes=[0]))
+        shapes.append(tensor(output.name, (f"rows_{output.name}", width)))
     del model.graph.output[:]
     model.graph.output.extend(shapes)
     path.write_bytes(model.SerializeToString())

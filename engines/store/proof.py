@@ -25,10 +25,8 @@ def known_files(card: ModelCard) -> Mapping[str, int]:
     Raises:
         ModelError: the records of what was confirmed are damaged.
     """
-    own = {card.sha256: card.size_bytes} if card.sha256 else {}
-    copies = {copy.sha256: copy.size_bytes for copy in card.copies}
     confirmed = read().files.get(card.name)
-    return {**own, **copies, **({confirmed.sha256: confirmed.size_bytes} if confirmed else {})}
+    return {**_published(card), **({confirmed.sha256: confirmed.size_bytes} if confirmed else {})}
 
 
 def verify(path: Path, card: ModelCard) -> str:
@@ -44,6 +42,10 @@ def verify(path: Path, card: ModelCard) -> str:
     Raises:
         ModelError: the size or the hash differs, nothing is known to compare with, or the file cannot be read.
     """
+    size = size_of(path)
+    published = _published(card)
+    if published and may_have_size(published, size) and (found := digest(path)) in published:
+        return found  # what its owner decided need not even be readable
     known = known_files(card)
     if not known:
         raise ModelError(
@@ -51,7 +53,6 @@ def verify(path: Path, card: ModelCard) -> str:
             f"doppelcam models add {path} --as {card.name}",
         )
     hint = f"replace it with an undamaged copy ({card.licence.origin})"
-    size = size_of(path)
     if not may_have_size(known, size):
         says = " or ".join(str(n) for n in sorted(set(known.values())))
         raise ModelError(f"{path} has {size} bytes, its card says {says}", hint)
@@ -59,6 +60,24 @@ def verify(path: Path, card: ModelCard) -> str:
     if found not in known:
         raise ModelError(f"{path} has sha256 {found}, its card says {' or '.join(known)}", hint)
     return found
+
+
+def fingerprint(path: Path, card: ModelCard) -> str:
+    """Say which weights a file should hold, without proving it: by its size where that tells, else by its hash.
+
+    Args:
+        path: an existing file.
+        card: its card.
+
+    Returns:
+        A sha256, for use in keys of what was computed with these weights.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    known, size = known_files(card), size_of(path)
+    fitting = [sha256 for sha256, its_size in known.items() if its_size in (size, UNKNOWN_SIZE)]
+    return fitting[0] if len(fitting) == 1 else digest(path)
 
 
 def may_have_size(known: Mapping[str, int], size: int) -> bool:
@@ -89,6 +108,11 @@ def digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def _published(card: ModelCard) -> dict[str, int]:
+    own = {card.sha256: card.size_bytes} if card.sha256 else {}
+    return {**own, **{copy.sha256: copy.size_bytes for copy in card.copies}}
 
 
 def _unreadable(path: Path, error: OSError) -> ModelError:

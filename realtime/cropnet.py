@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,11 @@ from realtime.types import F32, F64, U8
 LEAST_RANGE = 8.0
 """Grey levels between the darkest and the brightest value of a picture below which a network has failed: a face under
 any light has a hundred."""
+LEAST_DEVIATION = 1.0
+"""Standard deviation in grey levels of the channel that varies most, below which a picture is one flat colour."""
+LEAST_SHOWN = 0.5
+"""Greatest value of a network's own mask below which it would leave the person in view bare."""
+MADE_NO_PICTURE = "use the float32 edition of the model, or another provider"
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -40,6 +45,16 @@ class CropRule:
     mask: str = ""
     boost: tuple[int, ...] = (1,)
 
+    @property
+    def masks(self) -> tuple[str, ...]:
+        """Names of the outputs whose minimum is the network's own mask."""
+        return (self.mask,) if self.mask else ()
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the inputs besides the crop."""
+        return ()
+
 
 class CropNetwork:
     """One such network. Used by one thread; its arrays are overwritten by each run.
@@ -50,19 +65,30 @@ class CropNetwork:
         device: that cuts and develops.
         rule: the card's ``[decode]``.
         boost: of ``rule.boost``.
+        finish: what becomes of the network's own mask, (side, side) float32 0..1, before it is shown; it may change
+            it in place.
 
     Raises:
-        ModelError: the rule names tensors or templates that do not exist, or does not allow this boost.
+        ModelError: the rule names tensors or templates that do not exist, or leaves an input out, or does not allow
+            this boost.
     """
 
-    def __init__(self, card: ModelCard, engine: Engine, device: Device, rule: CropRule, boost: int = 1) -> None:
+    def __init__(
+        self,
+        card: ModelCard,
+        engine: Engine,
+        device: Device,
+        rule: CropRule,
+        boost: int = 1,
+        finish: Callable[[F32], F32] = lambda mask: mask,
+    ) -> None:
         self.name = card.name
         self._rule, self._engine, self._device, self._boost = rule, engine, device, boost
         _check(card, rule, boost)
         inputs, outputs = [spec.name for spec in card.inputs], [spec.name for spec in card.outputs]
         self._target_at, self._picture_at = inputs.index(rule.target), outputs.index(rule.picture)
-        self._mask_at = outputs.index(rule.mask) if rule.mask else -1
-        self._order = inputs
+        self._masks_at = [outputs.index(name) for name in rule.masks]
+        self._order, self._finish = inputs, finish
         self.spec, self._made = card.inputs[self._target_at], card.outputs[self._picture_at]
         self.side = boost * self.spec.shape[1 if self.spec.layout == "NHWC" else 2]
         """Width and height of the crop in pixels, all tiles together."""
@@ -71,7 +97,8 @@ class CropNetwork:
         self.output: F32 = np.zeros_like(self.target)
         """The output with the new picture, of the latest run; the engine's own array."""
         self.mask: F32 | None = None
-        """The network's own mask of the latest run, (side, side) float32, or ``None`` where it has none."""
+        """The network's own mask of the latest run, (side, side) float32 0..1, or ``None`` where it has none."""
+        self._woven: F32 = np.zeros((self.side, self.side) if rule.masks else (0, 0), np.float32)
 
     def picture_from_crop(self, points5: F32) -> F64:
         """Say which crop of a picture shows a face, see :func:`realtime.align.picture_from_crop`."""
@@ -83,10 +110,10 @@ class CropNetwork:
         Args:
             pixels: (H, W, 3) uint8 BGR. Only read.
             picture_from_crop: (2, 3) from :meth:`picture_from_crop`.
-            others: the other inputs by name.
+            others: the other inputs, ``rule.others``, by name.
 
         Raises:
-            EngineError: the runtime failed.
+            EngineError: the runtime failed, or the network's own mask is broken or shows nothing.
         """
         k = self._boost
         for tile in range(k * k):
@@ -99,8 +126,8 @@ class CropNetwork:
             *(self.target if name == self._rule.target else others[name] for name in self._order)
         )
         self.output = outputs[self._picture_at]
-        if self._mask_at >= 0:
-            self.mask = self._woven(outputs[self._mask_at])
+        if self._masks_at:
+            self.mask = self._finish(self._own_mask([outputs[at] for at in self._masks_at]))
 
     def tones(self, weight: F32, before: F32, after: F32) -> None:
         """Measure the tone of what the network was given and of what it made.
@@ -109,9 +136,19 @@ class CropNetwork:
             weight: see :meth:`engines.contract.Device.tone`.
             before: (2, 3) float32; overwritten, the crop's.
             after: (2, 3) float32; overwritten, the new picture's.
+
+        Raises:
+            EngineError: the network gave no picture. Found here, before anyone remembers its tone.
         """
         self._device.tone(self.target, self.spec, weight, before)
         self._device.tone(self.output, self._made, weight, after)
+        if not np.isfinite(after).all():
+            raise EngineError(f"{self.name} made values that are no numbers", MADE_NO_PICTURE)
+        if after[1].max() < LEAST_DEVIATION:
+            blue, green, red = after[0]
+            raise EngineError(
+                f"{self.name} made one flat colour: red {red:.0f}, green {green:.0f}, blue {blue:.0f}", MADE_NO_PICTURE
+            )
 
     def develop(self, gain: F32, offset: F32, patch: U8) -> None:
         """Turn the latest output into a patch.
@@ -131,34 +168,45 @@ class CropNetwork:
                 if np.isnan(low)
                 else f"nothing but the grey levels {low:.0f} to {high:.0f}"
             )
-            raise EngineError(f"{self.name} made {what}", "use the float32 edition of the model, or another provider")
+            raise EngineError(f"{self.name} made {what}", MADE_NO_PICTURE)
 
     def close(self) -> None:
         """Free the network. Safe to call twice."""
         self._engine.close()
 
-    def _woven(self, masks: F32) -> F32:
-        """Put the masks of the tiles together."""
-        k = self._boost
-        planes = masks.reshape(k * k, self.side // k, self.side // k)
-        if k == 1:
-            return planes[0]
-        woven = np.empty((self.side, self.side), np.float32)
-        for tile, plane in enumerate(planes):
-            woven[tile // k :: k, tile % k :: k] = plane
-        return woven
+    def _own_mask(self, masks: Collection[F32]) -> F32:
+        """Weave the masks of the tiles together, and keep the least of each pixel."""
+        k, woven = self._boost, self._woven
+        woven[:] = 1
+        for planes in masks:
+            for tile, plane in enumerate(planes.reshape(k * k, self.side // k, self.side // k)):
+                part = woven[tile // k :: k, tile % k :: k]
+                np.minimum(part, plane, out=part)
+        low, high = woven.min(), woven.max()
+        if not np.isfinite(low + high):
+            raise EngineError(f"{self.name} made a mask with values that are no numbers", MADE_NO_PICTURE)
+        if high < LEAST_SHOWN:
+            raise EngineError(f"the mask that {self.name} made shows nothing: at most {high:.2f}", MADE_NO_PICTURE)
+        return np.maximum(woven, 0, out=woven)
 
 
 def _check(card: ModelCard, rule: CropRule, boost: int) -> None:
     """Raise ``ModelError`` where the card contradicts itself or does not allow this boost."""
+    inputs, outputs = [spec.name for spec in card.inputs], [spec.name for spec in card.outputs]
     for kind, name, known in (
         ("template", rule.template, list(TEMPLATES)),
         ("target", rule.target, [spec.name for spec in card.inputs if spec.colour != "none"]),
         ("picture", rule.picture, [spec.name for spec in card.outputs if spec.colour != "none"]),
-        ("mask", rule.mask, ["", *(spec.name for spec in card.outputs)]),
+        *(("mask", name, outputs) for name in rule.masks),
+        *(("an input", name, inputs) for name in rule.others),
     ):
         if name not in known:
             raise ModelError(f"model card {card.name!r}: {kind} is {name!r}", f"use one of: {', '.join(known)}")
+    if unknown := set(inputs) - {rule.target, *rule.others}:
+        raise ModelError(
+            f"model card {card.name!r}: [decode] does not say what goes into {', '.join(sorted(unknown))}",
+            f"a model of the family {card.family!r} takes no such input: correct the card's family",
+        )
     if boost not in rule.boost:
         allowed = ", ".join(str(n) for n in rule.boost)
         raise ModelError(

@@ -17,11 +17,16 @@ from realtime.types import U8, Face
 FAMILIES: dict[str, str] = {
     "mesh": "realtime.swappers.mesh",
     "latent": "realtime.swappers.latent",
+    "image": "realtime.swappers.image",
+    "dfm": "realtime.swappers.dfm",
 }
 """Ways to make the new face, by the family that a model card states: a module that is a ``Family``."""
 
 MESH = "mesh"
 """The family that needs no model card: the settings name it as they name a card."""
+
+LEAST_FACE_PX = 12
+"""Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
 
 OBSTACLES = "obstacles"
 """Optional step: keep what is in front of the face in front."""
@@ -39,12 +44,14 @@ class Look:
         colour: how far the face takes the tone and light of the scene, 0..1.
         opacity: of the new face, 0..1.
         boost: how many times the side of its own crop a network works at.
+        morph: how far a network that can be told goes from the person in view to its own face, 0..1.
     """
 
     likeness: float = 1.0
     colour: float = 1.0
     opacity: float = 1.0
     boost: int = 1
+    morph: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class Swapper(Protocol):
         """Paint over one face.
 
         Args:
-            pixels: (H, W, 3) uint8 BGR; painted into, inside the face's rectangle only.
+            pixels: (H, W, 3) uint8 BGR; painted into, around the face only.
             face: in these pixels.
             now_s: when the frame was captured.
             steps: the optional steps that run.
@@ -88,10 +95,20 @@ class Swapper(Protocol):
 
 
 class Family(Protocol):
-    """A module of ``FAMILIES``. Its identity is its own affair: it is made by one function and taken by the other."""
+    """A module of ``FAMILIES``. Its identity is its own affair: it is made by one function and taken by the other.
+
+    Attributes:
+        TAKES_PHOTOS: whether photos say whose face is shown; otherwise the model is of one person.
+    """
+
+    TAKES_PHOTOS: bool
 
     def identify(self, portraits: Sequence[Portrait], kit: Kit) -> Any:
         """Derive from photos of one face, one or more, what does not change from frame to frame.
+
+        Args:
+            portraits: empty only where the family takes no photos.
+            kit: what there is to work with.
 
         Raises:
             IdentityError: a photo cannot be used.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
 from engines.contract import Device
-from realtime.cropnet import CropNetwork
+from realtime.cropnet import CropNetwork, CropRule
 from realtime.meter import Meter
 from realtime.opacity import Opacity
-from realtime.swappers import Look
+from realtime.swappers import LEAST_FACE_PX, Kit, Look
 from realtime.tone import ToneTransfer
 from realtime.types import F32, U8, Face
 
-LEAST_FACE_PX = 12
-"""Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
 TONE_STEP = 4
 """See :meth:`engines.contract.Device.tone`."""
 
@@ -43,7 +41,7 @@ class CropSwapper:
         others: its inputs besides the crop, by name; they never change.
         opacity: says where it is shown.
         look: how it looks.
-        meter: gets the laps "align", "network", "mask" and "paste".
+        meter: gets the laps "network" (cutting the crop included), "develop", "mask" and "paste".
     """
 
     def __init__(
@@ -93,6 +91,26 @@ class CropSwapper:
         for track_id in [track_id for track_id in self._people if track_id not in followed]:
             del self._people[track_id]
         self._opacity.forget(followed)
+
+
+def open_crop_swapper(
+    kit: Kit, rule: CropRule, others: Mapping[str, F32], finish: Callable[[F32], F32] = lambda mask: mask
+) -> CropSwapper:
+    """Make the swapper of a family that works on crops.
+
+    Args:
+        kit: with the name of its card.
+        rule: the card's ``[decode]``.
+        others: inputs besides the crop, by name.
+        finish: see :class:`realtime.cropnet.CropNetwork`.
+
+    Raises:
+        ModelError: the model is missing, or its card is wrong.
+        EngineError: no runtime can serve it.
+    """
+    card, boost = kit.models.card(kit.name), kit.look.boost
+    network = CropNetwork(card, kit.models.open(kit.name, boost * boost), kit.device, rule, boost, finish)
+    return CropSwapper(kit.device, network, others, Opacity(network.side, kit.look.opacity), kit.look, kit.meter)
 
 
 def _is_in(face: Face, pixels: U8) -> bool:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pydantic import ConfigDict, with_config
 
 from engines.card import decode_as
-from realtime.cropnet import CropNetwork, CropRule
+from realtime.cropnet import CropRule
 from realtime.identity import Portrait
 from realtime.latents import LatentRule, latent_of
-from realtime.opacity import Opacity
 from realtime.swappers import Kit
-from realtime.swappers.crop import CropSwapper
+from realtime.swappers.crop import CropSwapper, open_crop_swapper
 from realtime.types import F32
+
+TAKES_PHOTOS = True
+"""See :class:`realtime.swappers.Family`."""
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -30,6 +32,11 @@ class LatentSwapperRule(CropRule):
     source: str
     latent: LatentRule
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """See :class:`realtime.cropnet.CropRule`."""
+        return (self.source,)
+
 
 def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
     """See :class:`realtime.swappers.Family`."""
@@ -39,8 +46,5 @@ def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
 
 def open_swapper(identity: F32, kit: Kit) -> CropSwapper:
     """See :class:`realtime.swappers.Family`."""
-    card, boost = kit.models.card(kit.name), kit.look.boost
-    rule = decode_as(card, LatentSwapperRule)
-    network = CropNetwork(card, kit.models.open(kit.name, boost * boost), kit.device, rule, boost)
-    opacity = Opacity(network.side, kit.look.opacity)
-    return CropSwapper(kit.device, network, {rule.source: identity}, opacity, kit.look, kit.meter)
+    rule = decode_as(kit.models.card(kit.name), LatentSwapperRule)
+    return open_crop_swapper(kit, rule, {rule.source: identity})

@@ -18,7 +18,7 @@ from realtime import geometry, masks, topology
 from realtime.colour import LightTransfer, blurred, factors
 from realtime.identity import Portrait
 from realtime.meter import Meter
-from realtime.swappers import OBSTACLES, Kit, Look
+from realtime.swappers import LEAST_FACE_PX, OBSTACLES, Kit, Look
 from realtime.swappers.shape import Shape, ShapeTransfer
 from realtime.swappers.texture import FaceTexture, build_texture
 from realtime.types import F32, U8, Face
@@ -35,8 +35,8 @@ FADE_S = 0.25
 """Seconds in which one source photo takes the place of another."""
 SWITCH_RAD = np.deg2rad(8)
 """By how much another photo must face more the way the person does before it is taken."""
-LEAST_FACE_PX = 12
-"""Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
+TAKES_PHOTOS = True
+"""See :class:`realtime.swappers.Family`."""
 _HALF_PIXEL = np.array([0.5, 0.5, 0], np.float32)
 """Faces count from the corner of the first pixel, devices from its centre."""
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from realtime import geometry, topology
-from realtime.swappers import OBSTACLES, Look
-from realtime.swappers.mesh import FADE_S, LEAST_FACE_PX, MeshIdentity, identity_of
+from realtime.swappers import LEAST_FACE_PX, OBSTACLES, Look
+from realtime.swappers.mesh import FADE_S, MeshIdentity, identity_of
 from realtime.swappers.texture import build_texture
 from realtime.types import F32, U8, Size
 from tests.actor import AS_IT_IS, FRAME_S, Actor, a_swapper, brightness, cheeks, inside, off, pose, swapped

@@ -55,14 +55,7 @@ class CpuDevice:
         """
         height, width = spec.shape[1:3] if spec.layout == "NHWC" else spec.shape[2:4]
         cut, other = self._scratch(width, height)
-        cv2.warpAffine(
-            picture,
-            picture_from_crop,
-            (width, height),
-            dst=cut,
-            flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
-            borderMode=cv2.BORDER_CONSTANT,
-        )
+        _cut(picture, picture_from_crop, cut)
         tables = self._tables_of(spec)
         if spec.layout == "NHWC":
             if spec.colour == "RGB":
@@ -71,8 +64,8 @@ class CpuDevice:
             cv2.LUT(cut, tables[0], dst=out[0])
             return
         planes = other.reshape(3, height, width)
-        for channel, source in enumerate((2, 1, 0) if spec.colour == "RGB" else (0, 1, 2)):
-            cv2.extractChannel(cut, source, dst=planes[channel])
+        cv2.split(cut, mv=list(planes[::-1] if spec.colour == "RGB" else planes))
+        for channel in range(3):
             cv2.LUT(planes[channel], tables[channel], dst=out[0, channel])
 
     def develop(
@@ -197,6 +190,36 @@ class CpuDevice:
             packed = planes[:1] if alike else [np.ascontiguousarray(np.stack(planes, axis=-1))]
             self._tables[spec] = tuple(packed if spec.layout == "NHWC" else planes)
         return self._tables[spec]
+
+
+def _cut(picture: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], out: NDArray[np.uint8]) -> None:
+    """Cut a crop out, bilinear, black outside the picture.
+
+    The whole picture made smaller, as detectors want it, is a plain resize: three to eighty times faster.
+    """
+    height, width = out.shape[:2]
+    if (size := _shrunk(picture, picture_from_crop)) and size[0] <= width and size[1] <= height:
+        cv2.resize(picture, size, dst=out[: size[1], : size[0]], interpolation=cv2.INTER_LINEAR)
+        out[size[1] :] = 0
+        out[: size[1], size[0] :] = 0
+        return
+    cv2.warpAffine(
+        picture,
+        picture_from_crop,
+        (width, height),
+        dst=out,
+        flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
+        borderMode=cv2.BORDER_CONSTANT,
+    )
+
+
+def _shrunk(picture: NDArray[np.uint8], picture_from_crop: NDArray[np.float64]) -> tuple[int, int] | None:
+    """Return the size of the picture in a crop that shows it whole, not enlarged, from its corner, in whole pixels."""
+    (k, skew, x), (turn, down, y) = picture_from_crop.tolist()
+    if k < 1 or (skew, turn, down, x, y) != (0, 0, k, (k - 1) / 2, (k - 1) / 2):
+        return None
+    width, height = picture.shape[1] / k, picture.shape[0] / k
+    return (int(width), int(height)) if width.is_integer() and height.is_integer() else None
 
 
 def _plane(

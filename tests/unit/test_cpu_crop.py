@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.contract import Colour, Layout, TensorSpec
-from engines.cpu import CpuDevice
+from engines.cpu import CpuDevice, _shrunk
 
 MEAN, SCALE = (10.0, 20.0, 30.0), (0.5, 0.25, 0.125)
 ALIKE = ((127.5,) * 3, (1 / 127.5,) * 3)
@@ -81,3 +81,28 @@ def test_a_view_of_a_larger_picture_is_cropped_like_a_copy(picture: NDArray[np.u
     for source, out in zip((part, part.copy()), outs, strict=True):
         CpuDevice().crop(source, np.array([[1.0, 0, 2], [0, 1.0, 2]]), spec, out)
     np.testing.assert_array_equal(outs[0], outs[1])
+
+
+@pytest.mark.parametrize(("k", "whole"), [(1.0, (64, 48)), (2.0, (32, 24)), (1.5, None), (4.0, (16, 12)), (0.5, None)])
+@pytest.mark.parametrize("colour", ["RGB", "BGR"])
+def test_a_whole_picture_made_smaller_is_the_same_as_any_other_crop(
+    k: float, whole: tuple[int, int] | None, colour: Colour
+) -> None:
+    picture = np.random.default_rng(5).integers(0, 256, (48, 64, 3), np.uint8)
+    spec = replace(a_spec("NCHW", colour, 64, 64), mean=(0.0,) * 3, scale=(1.0,) * 3)
+    picture_from_crop = np.array([[k, 0, (k - 1) / 2], [0, k, (k - 1) / 2]])
+    assert _shrunk(picture, picture_from_crop) == whole
+    moved = picture_from_crop + np.array([0, 0, 1e-7])  # no longer exactly from the corner: warped
+    assert _shrunk(picture, moved) is None
+    outs = [np.full(spec.shape, np.nan, np.float32) for _ in range(2)]
+    for out, crop in zip(outs, (picture_from_crop, moved), strict=True):
+        CpuDevice().crop(picture, crop, spec, out)
+    np.testing.assert_allclose(outs[0], outs[1], atol=1.0)
+
+
+def test_a_whole_picture_larger_than_the_crop_is_cut_off() -> None:
+    picture = np.random.default_rng(6).integers(0, 256, (48, 64, 3), np.uint8)
+    spec = a_spec("NCHW", "RGB", 20, 30)
+    out = np.full(spec.shape, np.nan, np.float32)
+    CpuDevice().crop(picture, np.eye(2, 3), spec, out)
+    np.testing.assert_allclose(out, by_hand(picture, 0, 0, spec), atol=1e-5)

@@ -1,19 +1,29 @@
-"""Makes the vector that tells a swapper the identity out of photos; knows conventions, not what is done with it."""
+"""Makes the vector that tells a swapper the identity out of what a recogniser says; knows conventions, no faces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from pydantic import ConfigDict, with_config
 
-from engines.contract import Device
-from realtime.identity import Portrait
+from engines import store
+from engines.emap import read_emap
+from realtime.embedding import Embedding, embedding_of
 from realtime.models import Models
-from realtime.recognise import Recogniser
 from realtime.types import F32
+from realtime.vectorcache import VectorCache
+
+Kind = Literal["unit", "emap", "crossface"]
+Norm = Literal["latent", "embedding", "none"]
+
+NORMS: dict[Kind, tuple[Norm, ...]] = {
+    "unit": ("latent",),
+    "emap": ("latent", "embedding"),
+    "crossface": ("latent", "none"),
+}
+"""Which lengths each kind is used with."""
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -23,26 +33,79 @@ class LatentRule:
 
     Attributes:
         recogniser: card of the network that makes e.
-        kind: "unit", e / |e|.
+        kind: "unit" is e itself (hyperswap). "emap" is e times the matrix in the swapper's own file, see
+            :func:`engines.emap.read_emap` (inswapper and its kin). "crossface" is what a small network makes of the raw
+            e: it translates into the space of the recogniser that the swapper was trained with (ghost, simswap,
+            hififace).
+        norm: length of the result. "latent": 1. "embedding", of an emap: it is divided by the length of e only. Both
+            are in use for the same models, the first by insightface and the second by FaceFusion. "none", of a
+            crossface: as the network gives it.
+        converter: card of the network of a "crossface"; empty for the others.
+
+    Raises:
+        ValueError: the parts do not fit together.
     """
 
     recogniser: str
-    kind: Literal["unit"]
+    kind: Kind
+    norm: Norm = "latent"
+    converter: str = ""
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS[self.kind]:
+            raise ValueError(f"norm of the kind {self.kind!r} is one of: {', '.join(NORMS[self.kind])}")
+        if bool(self.converter) != (self.kind == "crossface"):
+            raise ValueError("converter belongs to the kind 'crossface', and to no other")
 
 
-def latent_of(portraits: Sequence[Portrait], rule: LatentRule, models: Models, device: Device) -> F32:
-    """Derive the identity from photos of one face, one or more.
+class Latents:
+    """Turns embeddings into what one swapper takes. Used by one thread; opens what it needs when it is needed.
 
     Args:
-        portraits: of the face; each counts the same.
-        rule: the swapper's.
-        models: opens what is needed.
-        device: that cuts the crops out.
-
-    Returns:
-        (1, n) float32.
+        swapper: card of the swapper.
+        rule: the card's.
+        models: opens the converter.
+        cache: may know the answers.
     """
-    recogniser = Recogniser(models.card(rule.recogniser), models.open(rule.recogniser), device)
-    each = [recogniser.embed(portrait.pixels, portrait.points5) for portrait in portraits]
-    mean = np.mean([vector / np.linalg.norm(vector) for vector in each], axis=0)
-    return (mean / np.linalg.norm(mean))[None].astype(np.float32)
+
+    def __init__(self, swapper: str, rule: LatentRule, models: Models, cache: VectorCache) -> None:
+        self._swapper, self._rule, self._models, self._cache = swapper, rule, models, cache
+        self._emap: F32 | None = None
+
+    def of_source(self, source: Embedding) -> F32:
+        """The latent of a source face, from the cache where it is known: then nothing is opened.
+
+        Args:
+            source: made by the rule's recogniser.
+
+        Returns:
+            (1, n) float32, the caller's own.
+
+        Raises:
+            ModelError: a model file is missing or wrong.
+            EngineError: the converter failed.
+        """
+        rule = self._rule
+        if rule.kind == "unit":
+            return self.of(source)
+        weights = self._models.fingerprint(rule.converter or self._swapper)
+        key = ("latent", weights, repr((rule.kind, rule.norm)), source.raw.tobytes())
+        return self._cache.recall(key, lambda: self.of(source))
+
+    def of(self, embedding: Embedding) -> F32:
+        """The latent of any face; see :meth:`of_source`."""
+        rule = self._rule
+        vector = embedding.direction
+        if rule.kind == "emap":  # (e . emap) / |e|
+            vector = vector @ self._matrix()
+        elif rule.kind == "crossface":
+            vector = self._models.open(rule.converter).run(embedding.raw[None])[0].ravel().astype(np.float32)
+        checked = embedding_of(vector, rule.converter or self._swapper)
+        return (checked.direction if rule.norm == "latent" else vector)[None].copy()
+
+    def _matrix(self) -> F32:
+        if self._emap is None:
+            card = self._models.card(self._swapper)
+            key = ("emap", self._models.fingerprint(self._swapper))
+            self._emap = self._cache.recall(key, lambda: read_emap(store.find(card)))
+        return self._emap

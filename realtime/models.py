@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from types import TracebackType
 
-from engines import registry
+from engines import registry, store
 from engines.card import ModelCard, load_card
 from engines.contract import Engine
 
@@ -41,6 +41,15 @@ class Models:
             ModelError: there is no such card, or it is wrong.
         """
         return load_card(name)
+
+    def fingerprint(self, name: str) -> str:
+        """Say which weights a model has, without opening it; see :func:`engines.store.fingerprint`.
+
+        Raises:
+            ModelError: there is no such card, or its file is missing.
+        """
+        card = self.card(name)
+        return store.fingerprint(store.locate(card) or store.find(card), card)
 
     def open(self, name: str, batch: int = 1) -> Engine:
         """Open a model, or give it again: it is used by one thread, and whoever uses it may overwrite its outputs.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from engines.contract import Device
@@ -13,6 +13,7 @@ from realtime.identity import Portrait
 from realtime.meter import Meter
 from realtime.models import Models
 from realtime.types import U8, Face
+from realtime.vectorcache import VectorCache
 
 FAMILIES: dict[str, str] = {
     "mesh": "realtime.swappers.mesh",
@@ -28,11 +29,17 @@ MESH = "mesh"
 LEAST_FACE_PX = 12
 """Faces lower than this are left to the policy for lost faces: there is nothing to recognise in them."""
 
+ENHANCE = "enhance"
+"""Optional step: make the new face finer with a network."""
+REGIONS = "regions"
+"""Optional step: keep hair and glasses, by a network that tells the regions of a face."""
+OCCLUSION = "occlusion"
+"""Optional step: keep what is in front of the face in front, by a network that sees it."""
 OBSTACLES = "obstacles"
-"""Optional step: keep what is in front of the face in front."""
+"""Optional step: the same by a memory of the face, which needs no network."""
 
-OPTIONAL_STEPS: tuple[str, ...] = (OBSTACLES,)
-"""Steps that the budget may leave out, the most dispensable first."""
+OPTIONAL_STEPS: tuple[str, ...] = (ENHANCE, REGIONS, OCCLUSION, OBSTACLES)
+"""Steps that the budget may leave out, the most dispensable first. A run has those of its settings only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,8 @@ class Look:
     """How the new face looks.
 
     Attributes:
-        likeness: how far the features move to where the source has them, 0..1.
+        likeness: how far the face goes from the person in view to the source, 0..1: the mesh swapper moves the
+            features, a network that takes a vector is given one between the two.
         colour: how far the face takes the tone and light of the scene, 0..1.
         opacity: of the new face, 0..1.
         boost: how many times the side of its own crop a network works at.
@@ -55,6 +63,25 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Masks:
+    """What is kept of the person in view.
+
+    Attributes:
+        occlusion: card of the network that sees what is in front of the face; empty for none.
+        regions: card of the network that tells the regions of the face; empty for none.
+        every_n: frames between two runs of these networks for one face.
+        obstacles: keep what is in front of the face, with the memory of the face where no network is named for it.
+        own_mouth: keep the mouth.
+    """
+
+    occlusion: str = ""
+    regions: str = ""
+    every_n: int = 2
+    obstacles: bool = True
+    own_mouth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Kit:
     """What a family works with.
 
@@ -64,6 +91,9 @@ class Kit:
         name: card of the swapper; "mesh" where it needs none.
         look: how the new face looks.
         meter: gets the laps.
+        masks: what is kept of the person in view.
+        cache: keeps what took a network to find out about a photo.
+        tell: told in words what a person should know about the photos.
     """
 
     device: Device
@@ -71,6 +101,27 @@ class Kit:
     name: str
     look: Look
     meter: Meter
+    masks: Masks = field(default_factory=Masks)
+    cache: VectorCache = field(default_factory=VectorCache)
+    tell: Callable[[str], None] = lambda _: None
+
+
+def optional_steps(engine: str, masks: Masks, enhances: bool) -> tuple[str, ...]:
+    """Say which of ``OPTIONAL_STEPS`` a run has, in their order.
+
+    Args:
+        engine: the setting ``swap.engine``.
+        masks: what is kept of the person in view.
+        enhances: whether there is a network that makes the new face finer.
+    """
+    networks = engine != MESH
+    has = {
+        ENHANCE: enhances,
+        REGIONS: networks and bool(masks.regions),
+        OCCLUSION: networks and bool(masks.occlusion),
+        OBSTACLES: masks.obstacles and not (networks and masks.occlusion),
+    }
+    return tuple(step for step in OPTIONAL_STEPS if has[step])
 
 
 class Swapper(Protocol):

@@ -9,14 +9,18 @@ from pydantic import ConfigDict, with_config
 
 from engines.card import decode_as
 from realtime.cropnet import CropRule
+from realtime.embedding import Embedding, least_alike, mean_of
 from realtime.identity import Portrait
-from realtime.latents import LatentRule, latent_of
-from realtime.swappers import Kit
-from realtime.swappers.crop import CropSwapper, open_crop_swapper
-from realtime.types import F32
+from realtime.latents import LatentRule, Latents
+from realtime.recognise import embedding_of_photo, open_recogniser
+from realtime.swappers import Kit, Swapper
+from realtime.swappers.crop import open_crop_swapper
+from realtime.swappers.likeness import LikenessSwapper
 
 TAKES_PHOTOS = True
 """See :class:`realtime.swappers.Family`."""
+ONE_PERSON = 0.2
+"""Cosine below which two photos are hardly of one person: of different people it is near 0."""
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -38,13 +42,26 @@ class LatentSwapperRule(CropRule):
         return (self.source,)
 
 
-def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
-    """See :class:`realtime.swappers.Family`."""
-    rule = decode_as(kit.models.card(kit.name), LatentSwapperRule)
-    return latent_of(portraits, rule.latent, kit.models, kit.device)
+def identify(portraits: Sequence[Portrait], kit: Kit) -> Embedding:
+    """See :class:`realtime.swappers.Family`: the mean of what the recogniser says of each photo."""
+    recogniser = _rule(kit).latent.recogniser
+    each = [embedding_of_photo(portrait, recogniser, kit.models, kit.device, kit.cache) for portrait in portraits]
+    if (alike := least_alike(each)) < ONE_PERSON:
+        kit.tell(f"these photos may not be of one person: two of them are only {alike:.2f} alike (of 1)")
+    return mean_of(each)
 
 
-def open_swapper(identity: F32, kit: Kit) -> CropSwapper:
+def open_swapper(identity: Embedding, kit: Kit) -> Swapper:
     """See :class:`realtime.swappers.Family`."""
-    rule = decode_as(kit.models.card(kit.name), LatentSwapperRule)
-    return open_crop_swapper(kit, rule, {rule.source: identity})
+    rule = _rule(kit)
+    latents = Latents(kit.name, rule.latent, kit.models, kit.cache)
+    latent, likeness = latents.of_source(identity), kit.look.likeness
+    swapper = open_crop_swapper(kit, rule, {rule.source: latent})
+    if likeness >= 1:
+        return swapper
+    recogniser = open_recogniser(rule.latent.recogniser, kit.models, kit.device)
+    return LikenessSwapper(swapper, latent, identity, likeness, recogniser, latents.of, kit.meter)
+
+
+def _rule(kit: Kit) -> LatentSwapperRule:
+    return decode_as(kit.models.card(kit.name), LatentSwapperRule)

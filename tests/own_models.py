@@ -36,14 +36,24 @@ shape = [1, 3, {side}, {side}]
 
 
 def write_onnx(
-    path: Path, *, side: int = 8, name: str = "in", operator: str = "Identity", domain: str = "", seed: str = ""
+    path: Path,
+    *,
+    side: int = 8,
+    name: str = "in",
+    operator: str = "Identity",
+    domain: str = "",
+    seed: str = "",
+    spare: str = "",
 ) -> Path:
-    """Write a model of one operator; ``seed`` makes a file of the same tensors with another hash."""
+    """Write a model of one operator.
+
+    ``spare`` is an input without use; ``seed`` makes a file of the same tensors with another hash.
+    """
     shape = [1, 3, side, side]
     graph = helper.make_graph(
         [helper.make_node(operator, [name], ["out"], domain=domain)],
         "small",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(each, TensorProto.FLOAT, shape) for each in (name, spare) if each],
         [helper.make_tensor_value_info("out", TensorProto.FLOAT, shape)],
         doc_string=seed,
     )

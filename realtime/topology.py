@@ -254,6 +254,12 @@ def broad_normals(mesh: F32, rounds: int = 9) -> F32:
     return normals / (np.linalg.norm(normals, axis=1, keepdims=True) + np.float32(1e-9))
 
 
+def facing(mesh: F32) -> F32:
+    """How well each point is seen, (468,) float32: 1 where the face looks at the camera, 0 from its profile on."""
+    t = np.clip(-broad_normals(mesh, 3)[:, 2] / np.float32(0.35), 0, 1)
+    return t * t * (3 - 2 * t)
+
+
 def _strip(upper: tuple[int, ...], lower: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """Triangles between two edges of a hole that share their first and last point, both left to right."""
     triangles = []

@@ -9,13 +9,15 @@ import numpy as np
 from engines.contract import Device
 from realtime.cropnet import CropNetwork, CropRule
 from realtime.meter import Meter
-from realtime.opacity import Opacity
+from realtime.opacity import Opacity, opacity_for
 from realtime.swappers import LEAST_FACE_PX, Kit, Look
 from realtime.tone import ToneTransfer
 from realtime.types import F32, U8, Face
 
 TONE_STEP = 4
 """See :meth:`engines.contract.Device.tone`."""
+LEAST_SEEN = 0.05
+"""Share of the skin below which what is seen of it tells nothing of its tone."""
 
 
 class _Person:
@@ -57,8 +59,9 @@ class CropSwapper:
         self._opacity, self._look, self._meter = opacity, look, meter
         self._people: dict[int, _Person] = {}
         tile = network.target.shape[2 if network.spec.layout == "NCHW" else 1]
-        cells = (np.arange(0, tile, TONE_STEP) * network.side) // tile
-        self._weight = np.ascontiguousarray(opacity.box[np.ix_(cells, cells)])
+        self._cells = np.s_[:: TONE_STEP * network.side // tile, :: TONE_STEP * network.side // tile]
+        self._skin = np.ascontiguousarray(opacity.skin[self._cells])
+        self._weight = np.zeros_like(self._skin)
         self._before, self._after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
         self._patch: U8 = np.zeros((network.side, network.side, 4), np.uint8)
 
@@ -75,16 +78,27 @@ class CropSwapper:
         picture_from_crop = self._network.picture_from_crop(face.points5)
         with self._meter.lap("network"):
             self._network.run(pixels, picture_from_crop, self._others)
-        with self._meter.lap("develop"):
-            self._network.tones(self._weight, self._before, self._after)
-            gain, offset = person.tone.step(self._before, self._after, self._look.colour, dt_s)
-            self._network.develop(gain, offset, self._patch)
         with self._meter.lap("mask"):
             made = self._network.mask
             self._opacity.write(pixels, face, picture_from_crop, made, now_s, steps, self._patch[..., 3])
+        with self._meter.lap("develop"):
+            seen = self._weigh()
+            self._network.tones(self._weight, self._before, self._after)
+            # What shows less of the skin tells less of its tone.
+            gain, offset = person.tone.step(self._before, self._after, self._look.colour, seen * dt_s)
+            self._network.develop(gain, offset, self._patch)
         with self._meter.lap("paste"):
             self._device.paste(pixels, self._patch, picture_from_crop)
         return True
+
+    def _weigh(self) -> float:
+        """Let only the skin that is seen tell the tone; returns how much of it is, 0..1."""
+        np.multiply(self._skin, self._opacity.latest[self._cells], out=self._weight)
+        seen = float(self._weight.sum() / (255 * self._skin.sum()))
+        if seen < LEAST_SEEN:
+            np.copyto(self._weight, self._skin)
+            return 0.0
+        return seen
 
     def forget(self, followed: Collection[int]) -> None:
         """See :class:`realtime.swappers.Swapper`."""
@@ -110,7 +124,8 @@ def open_crop_swapper(
     """
     card, boost = kit.models.card(kit.name), kit.look.boost
     network = CropNetwork(card, kit.models.open(kit.name, boost * boost), kit.device, rule, boost, finish)
-    return CropSwapper(kit.device, network, others, Opacity(network.side, kit.look.opacity), kit.look, kit.meter)
+    opacity = opacity_for(kit, rule.template, network.side)
+    return CropSwapper(kit.device, network, others, opacity, kit.look, kit.meter)
 
 
 def _is_in(face: Face, pixels: U8) -> bool:

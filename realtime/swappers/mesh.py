@@ -139,7 +139,7 @@ class MeshSwapper:
         left, top, right, bottom = box
         part = pixels[top:bottom, left:right]
         corner = np.array([left, top, 0], np.float32)
-        facing = masks.smoothstep(-topology.broad_normals(mesh, 3)[:, 2], 0.0, 0.35)
+        facing = topology.facing(mesh)
         with self._meter.lap("judge"):
             scene = self._judge(part, mesh - corner, facing, shape, person, dt_s, OBSTACLES in steps)
         self._attributes[:, 2] = facing * self._look.opacity

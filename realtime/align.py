@@ -69,8 +69,10 @@ _TEMPLATE_POINTS = {name: np.array(points, np.float64) for name, points in TEMPL
 def picture_from_crop(points5: F32, template: str, side: int) -> F64:
     """Say which crop shows a face the way a network knows it.
 
-    The similarity with the least squared error. Crop and picture count from the centre of their first pixel, as the
-    networks' makers and ``engines.contract.Device`` do, so that the templates mean what they meant in training.
+    The similarity with the least squared error in the crop, as the networks' makers fit it: the least error in the
+    picture would make the crop some per cent smaller on faces unlike the template. Crop and picture count from the
+    centre of their first pixel, as the makers and ``engines.contract.Device`` do, so that the templates mean what they
+    meant in training.
 
     Args:
         points5: (5, 2) in a picture, origin at the corner of its first pixel.
@@ -80,4 +82,5 @@ def picture_from_crop(points5: F32, template: str, side: int) -> F64:
     Returns:
         (2, 3) float64, for ``Device.crop``.
     """
-    return geometry.similarity(_TEMPLATE_POINTS[template] * side, np.asarray(points5, np.float64) - 0.5)
+    crop_from_picture = geometry.similarity(np.asarray(points5, np.float64) - 0.5, _TEMPLATE_POINTS[template] * side)
+    return geometry.invert(crop_from_picture)

@@ -9,25 +9,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_cache_path
+
 from engines import registry
 from engines.contract import Device
 from realtime import loop
-from realtime.assets import sample_source
 from realtime.budget import Budget, Level, ladder
+from realtime.cast import Cast, Everyone, NamedPeople, Reference
 from realtime.choose import Chooser
 from realtime.config import Settings
 from realtime.detect import Detector, open_detector
+from realtime.facts import face_facts
 from realtime.guard import Guard
-from realtime.identity import read_portrait
+from realtime.identity import Portrait, read_portrait
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
 from realtime.models import Models
+from realtime.parts import parts_of
 from realtime.pipeline import Pipeline
 from realtime.placard import placard
+from realtime.recognise import embedding_of_photo, open_recogniser
 from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
 from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
 from realtime.swappers import OPTIONAL_STEPS, Kit, Look, family
 from realtime.track import Tracker
+from realtime.vectorcache import VectorCache
 
 DETECTOR_CARD = "face_detection_short_range"
 MESH_CARD = "face_landmark"
@@ -59,14 +65,16 @@ class Networks:
 
 @dataclass(frozen=True, slots=True)
 class SourceFaces:
-    """The faces to show, made once.
+    """The faces to show and the people who get them, made once.
 
     Attributes:
-        identity: what the swapper's family derived from the photos.
+        identities: what the swapper's family derived from the photos, one for each face that is shown.
+        people: who gets which of them, by its index; empty: whoever is in view gets the only one.
         facts: what a person should know about the photos, for the banner.
     """
 
-    identity: Any
+    identities: tuple[Any, ...]
+    people: tuple[Reference, ...]
     facts: tuple[tuple[str, str], ...]
 
 
@@ -101,33 +109,58 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
         yield Networks(device, detector, mesh_net, models)
 
 
-def make_kit(settings: Settings, networks: Networks, meter: Meter) -> Kit:
-    """Make what a swapper's family works with."""
+def make_kit(settings: Settings, networks: Networks, meter: Meter, tell: Callable[[str], None] = lambda _: None) -> Kit:
+    """Make what a swapper's family works with; ``tell`` see :class:`realtime.swappers.Kit`."""
     look = Look(
         likeness=settings.swap.likeness,
         colour=settings.swap.colour,
         opacity=settings.swap.opacity,
         boost=settings.swap.boost,
     )
-    return Kit(networks.device, networks.models, settings.swap.engine, look, meter)
+    return Kit(
+        networks.device,
+        networks.models,
+        settings.swap.engine,
+        look,
+        meter,
+        cache=VectorCache(cache_folder()),
+        tell=tell,
+    )
+
+
+def cache_folder() -> Path:
+    """Where what was found out about photos is kept, for the next start; it may be deleted at any time."""
+    return user_cache_path("doppelcam", appauthor=False) / "faces"
 
 
 def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
-    """Read the source photos, or the built-in one where none is named.
+    """Read the photos of the faces to show (the built-in one where none is named) and of the people who get them.
 
     Raises:
+        ConfigError: somebody was named twice.
         IdentityError: a photo cannot be used.
+        ModelError: a model that this takes is missing or wrong.
+        EngineError: no runtime can serve it, or it failed on a photo.
     """
-    photos = settings.source.photos or (str(sample_source()),)
-    portraits = [read_portrait(path, networks.detector, networks.mesh_net) for path in photos]
-    return SourceFaces(
-        family(settings.swap.engine, networks.models).identify(portraits, make_kit(settings, networks, Meter())),
-        tuple(
-            ("face", f"{Path(portrait.path).name} shows {portrait.faces} faces; the largest, most central one is used")
-            for portrait in portraits
-            if portrait.faces > 1
-        ),
+    kin = family(settings.swap.engine, networks.models)
+    facts = face_facts(settings, kin.TAKES_PHOTOS)
+    kit = make_kit(settings, networks, Meter(), lambda text: facts.append(("face", text)))
+
+    def read(path: str) -> Portrait:
+        portrait = read_portrait(path, networks.detector, networks.mesh_net)
+        if portrait.faces > 1:
+            kit.tell(f"{Path(path).name} shows {portrait.faces} faces; the largest, most central one is used")
+        return portrait
+
+    parts = parts_of(settings)
+    shown = [[read(photo) for photo in part.photos] if kin.TAKES_PHOTOS else [] for part in parts]
+    named = [(read(photo), role) for role, part in enumerate(parts) for photo in part.people]
+    identities = tuple(kin.identify(portraits, kit) for portraits in shown)
+    people = tuple(
+        Reference(embedding_of_photo(portrait, settings.faces.recogniser, kit.models, kit.device, kit.cache), role)
+        for portrait, role in named
     )
+    return SourceFaces(identities, people, tuple(facts))
 
 
 def build_pipeline(
@@ -139,14 +172,31 @@ def build_pipeline(
 ) -> Pipeline:
     """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
     kit = make_kit(settings, networks, meter)
+    kin = family(kit.name, kit.models)
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
-        Chooser(settings.faces.which),
-        family(kit.name, kit.models).open_swapper(faces.identity, kit),
+        build_cast(settings, networks, faces, meter),
+        build_chooser(settings),
+        [kin.open_swapper(identity, kit) for identity in faces.identities],
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
         on_event,
     )
+
+
+def build_cast(settings: Settings, networks: Networks, faces: SourceFaces, meter: Meter) -> Cast:
+    """Make what decides who may be swapped; the recogniser is opened only where people were named."""
+    if not faces.people:
+        return Everyone()
+    recogniser = open_recogniser(settings.faces.recogniser, networks.models, networks.device)
+    return NamedPeople(recogniser, faces.people, settings.faces.match, meter)
+
+
+def build_chooser(settings: Settings) -> Chooser:
+    """Make what decides how many are swapped. "largest" is for people without names: whoever was named is wanted."""
+    which = settings.faces.which
+    named = settings.faces.only or settings.faces.map
+    return Chooser("all" if named and which == "largest" else which)
 
 
 def build_budget(settings: Settings) -> Budget:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from realtime.config import Settings
 from realtime.errors import ConfigError
+from realtime.parts import parts_of
 from realtime.sinks import parse_output
 from realtime.sources import parse_input
 
@@ -25,7 +26,8 @@ def refuse(settings: Settings, figures: Path | None) -> None:
     """
     source = parse_input(settings.input.what)
     sinks = [parse_output(text) for text in settings.output.to]
-    read = [("a photo", photo) for photo in settings.source.photos]
+    parts = parts_of(settings)
+    read = [("a photo", photo) for part in parts for photo in (*part.photos, *part.people)]
     if source.kind in ("video", "image"):
         read.append(("the input", source.target))
     written = [("an output", sink.target) for sink in sinks if sink.kind == "recording"]

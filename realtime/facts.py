@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from realtime.assets import sample_source
 from realtime.config import Settings
+from realtime.parts import parts_of
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
 
@@ -24,7 +26,7 @@ def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, 
         Labels and texts in the order to show them; a label may come several times in a row.
     """
     return [
-        *_face(settings),
+        ("swap", f"{settings.swap.engine}, on {_whom(settings)} in view"),
         *_input(source),
         *_outputs(sinks),
         *_quality(settings, source),
@@ -32,14 +34,29 @@ def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, 
     ]
 
 
-def _face(settings: Settings) -> Iterator[Fact]:
-    for photo in settings.source.photos:
-        yield "face", Path(photo).name
-    if not settings.source.photos:
-        yield "face", "the built-in sample; give your own with --source FILE"
+def face_facts(settings: Settings, takes_photos: bool) -> list[Fact]:
+    """Say whose face is shown on whom.
+
+    Args:
+        settings: of the run.
+        takes_photos: see :class:`realtime.swappers.Family`.
+    """
+    facts = []
+    for part in parts_of(settings):
+        photos = ", ".join(Path(photo).name for photo in part.photos)
+        if part.photos == (str(sample_source()),):
+            photos = "the built-in sample; give your own with --source FILE"
+        shown = photos if takes_photos else f"the one that {settings.swap.engine} was made for, whatever the photos"
+        people = ", ".join(Path(photo).name for photo in part.people)
+        facts.append(("face", f"{shown}, on the person of {people}" if people else shown))
+    return facts
+
+
+def _whom(settings: Settings) -> str:
     which = settings.faces.which
-    count = {"largest": "the largest face", "all": "every face"}.get(str(which), f"up to {which} faces")
-    yield "swap", f"{settings.swap.engine}, on {count} in view"
+    if settings.faces.only or settings.faces.map:
+        return f"up to {which} of the people named" if isinstance(which, int) else "the people named who are"
+    return {"largest": "the largest face", "all": "every face"}.get(str(which), f"up to {which} faces")
 
 
 def _input(source: SourceInfo) -> Iterator[Fact]:

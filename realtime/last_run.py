@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from realtime import config
 from realtime.config import Layer, Settings
 from realtime.errors import ConfigError
+from realtime.parts import pairs
 from realtime.sinks import parse_output
 from realtime.sources import parse_input
 
@@ -16,12 +18,16 @@ REPEATED_OUTPUTS = ("auto", "virtualcam", "preview")
 """Kinds of output that are repeated. A recording never is: the second one would replace the first."""
 
 
+PEOPLE = ("faces.only", "faces.map")
+"""Keys that say who gets whose face."""
+
+
 def recall(*, new_face: bool = False) -> tuple[Layer, tuple[str, ...]]:
     """Read what the last run used, without what is gone.
 
     Args:
         new_face: a photo is named for this run. Then the demo or a file as input is not taken over: it was a trial or
-            one job, and who names a photo next means the camera.
+            one job, and who names a photo next means the camera. Nor is who got whose face.
 
     Returns:
         The layer, and a warning for each thing that cannot be repeated. A damaged file is one of them and no more.
@@ -32,7 +38,7 @@ def recall(*, new_face: bool = False) -> tuple[Layer, tuple[str, ...]]:
         return Layer("the last run", {}), (f"the last run cannot be repeated: {error.message}",)
     values, warnings = {}, []
     for key, value in layer.values.items():
-        if new_face and key == "input.what" and _is_one_job(value):
+        if new_face and (key in PEOPLE or (key == "input.what" and _is_one_job(value))):
             continue
         if gone := _gone(key, value):
             warnings.append(f"not as in the last run: {gone}")
@@ -51,6 +57,7 @@ def keep(settings: Settings) -> None:
     config.remember(
         {
             "source.photos": here.source.photos,
+            **{key: value for key, value in zip(PEOPLE, (here.faces.only, here.faces.map), strict=True) if value},
             "input.what": here.input.what,
             **_outputs(settings.output.to),
         }
@@ -59,12 +66,16 @@ def keep(settings: Settings) -> None:
 
 def with_full_paths(settings: Settings) -> Settings:
     """The same settings, with photos and a file as input by their full paths: the next start may be elsewhere."""
-    photos = tuple(str(Path(photo).resolve()) for photo in settings.source.photos)
+    people = {
+        "only": _full(settings.faces.only),
+        "map": tuple("=".join(_full(pair)) for pair in pairs(settings.faces.map)),
+    }
     source = parse_input(settings.input.what)
     what = str(Path(source.target).resolve()) if source.kind in ("video", "image") else settings.input.what
     return settings.model_copy(
         update={
-            "source": settings.source.model_copy(update={"photos": photos}),
+            "source": settings.source.model_copy(update={"photos": _full(settings.source.photos)}),
+            "faces": settings.faces.model_copy(update=people),
             "input": settings.input.model_copy(update={"what": what}),
         }
     )
@@ -80,12 +91,18 @@ def repeated(settings: Settings, last_run: Layer, typed: Collection[str] = ()) -
     """
     now = {
         "source.photos": settings.source.photos,
+        "faces.only": settings.faces.only,
+        "faces.map": settings.faces.map,
         "input.what": settings.input.what,
         "output.to": settings.output.to,
     }
-    names = {"source.photos": "face", "input.what": "input", "output.to": "output"}
+    names = {"source.photos": "face", **dict.fromkeys(PEOPLE, "people"), "input.what": "input", "output.to": "output"}
     taken = {key: value for key, value in last_run.values.items() if key not in typed}
-    return tuple(names[key] for key, value in taken.items() if value and value == now[key])
+    return tuple(dict.fromkeys(names[key] for key, value in taken.items() if value and value == now[key]))
+
+
+def _full(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(Path(path).resolve()) for path in paths)
 
 
 def _is_one_job(what: str) -> bool:
@@ -101,8 +118,9 @@ def _outputs(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _gone(key: str, value: Any) -> str:
-    if key == "source.photos":
-        missing = [photo for photo in value if not Path(photo).is_file()]
+    if key == "source.photos" or key in PEOPLE:
+        photos = itertools.chain.from_iterable(pairs(value)) if key == "faces.map" else value
+        missing = [photo for photo in photos if not Path(photo).is_file()]
         return f"there is no picture {missing[0]} any more" if missing else ""
     try:
         if key == "input.what":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from realtime import reduced
+from realtime.cast import Cast
 from realtime.choose import Chooser
-from realtime.errors import LiveError
+from realtime.errors import EngineError, LiveError
 from realtime.guard import Guard, Outcome, is_sound
 from realtime.meter import Meter
 from realtime.swappers import Swapper
@@ -28,8 +29,9 @@ class Pipeline:
 
     Args:
         tracker: finds and follows faces.
+        cast: says whose faces may be swapped, and by which swapper.
         chooser: says which of them are swapped.
-        swapper: paints them over.
+        swappers: one for each face that is shown; they paint over.
         guard: decides what is shown instead of a face that was not swapped.
         meter: gets the laps, and a counter ``failed <kind>`` for each kind of failure.
         on_event: told in words of each kind of failure, the first time.
@@ -38,13 +40,14 @@ class Pipeline:
     def __init__(
         self,
         tracker: Tracker,
+        cast: Cast,
         chooser: Chooser,
-        swapper: Swapper,
+        swappers: Sequence[Swapper],
         guard: Guard,
         meter: Meter,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._tracker, self._chooser, self._swapper = tracker, chooser, swapper
+        self._tracker, self._cast, self._chooser, self._swappers = tracker, cast, chooser, swappers
         self._guard, self._meter, self._on_event = guard, meter, on_event
         self._failures: set[str] = set()
         self.faces: tuple[Face, ...] = ()
@@ -73,10 +76,12 @@ class Pipeline:
             return self._guard.settle(now_s, frame, outcome, bare)
 
     def _swap_chosen(self, frame: Frame, quality: Quality) -> tuple[Outcome, list[F32]]:
-        """Locate, choose and swap. Returns the outcome and the boxes of faces that are bare in a swapped picture."""
+        """Locate, cast, choose and swap. Returns the outcome, and the boxes of bare faces in a swapped picture."""
         sighting = self._locate(frame, quality)
-        self.faces, lost_boxes = self._chooser.choose(sighting)
-        self._swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
+        wanted = self._cast.wanted(frame.pixels, sighting, frame.t_capture_s)
+        self.faces, lost_boxes = self._chooser.choose(wanted)
+        for swapper in self._swappers:
+            swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
         bare = [*lost_boxes, *(face.box_xyxy for face in self.faces if not self._swap(frame, face, quality))]
         if len(bare) < len(self.faces) + len(lost_boxes):
             return Outcome.SWAPPED, bare
@@ -84,13 +89,18 @@ class Pipeline:
 
     def _locate(self, frame: Frame, quality: Quality) -> Sighting:
         every_n = quality.detect_every_n
-        if self._chooser.has_room:
+        if self._chooser.has_room and self._cast.has_room:
             every_n = max(1, every_n // EAGER)
         return self._tracker.follow(frame.pixels, frame.t_capture_s, every_n)
 
     def _swap(self, frame: Frame, face: Face, quality: Quality) -> bool:
-        """Swap one face. Says whether the person may be shown."""
-        if not reduced.swap(self._swapper, frame.pixels, face, frame.t_capture_s, quality.steps, quality.scale):
+        """Swap one face. Says whether the person may be shown; a network that fails on one face spoils no other."""
+        swapper = self._swappers[self._cast.role(face.track_id)]
+        try:
+            if not reduced.swap(swapper, frame.pixels, face, frame.t_capture_s, quality.steps, quality.scale):
+                return False
+        except EngineError as error:
+            self._note(type(error).__name__, error)
             return False
         if is_sound(_middle(frame.pixels, face.box_xyxy)):
             return True

@@ -24,6 +24,17 @@ def live(
     output: Annotated[
         Many, typer.Option("--output", "-o", metavar="WHERE", help="auto, virtualcam, preview, FILE.mp4; repeatable.")
     ] = None,
+    model: Annotated[
+        Text, typer.Option(metavar="NAME", help="What makes the face: mesh, or a model of `doppelcam models list`.")
+    ] = None,
+    enhance: Annotated[Text, typer.Option(metavar="NAME", help="Model that makes the new face finer.")] = None,
+    only: Annotated[
+        Many, typer.Option(metavar="FILE", help="Swap only the person in this photo; repeat for more people.")
+    ] = None,
+    map_: Annotated[
+        Many,
+        typer.Option("--map", metavar="THEM=ME", help="Put the face of photo ME on the person of THEM; repeatable."),
+    ] = None,
     faces: Annotated[Text, typer.Option(metavar="WHICH", help="largest, all, or a number of faces.")] = None,
     on_lost: Annotated[
         Text, typer.Option(metavar="WHAT", help="When a face is lost, show: blur, card, hold or raw.")
@@ -53,6 +64,10 @@ def live(
         "--source source.photos": source or None,
         "--input input.what": input_,
         "--output output.to": output or None,
+        "--model swap.engine": model,
+        "--enhance enhance.model": enhance,
+        "--only faces.only": only or None,
+        "--map faces.map": map_ or None,
         "--faces faces.which": faces,
         "--on-lost faces.on_lost": on_lost,
         "--size input.size": size,
@@ -61,7 +76,7 @@ def live(
         "--overwrite output.overwrite": overwrite or None,
         "--stats run.stats_file": stats,
     }
-    remembered, warnings = last_run.recall(new_face=bool(source))
+    remembered, warnings = last_run.recall(new_face=bool(source or only or map_))
     layers = [config.from_set_options(set_ or []), *_flags(options)]
     settings = config.load(profile, layers, remembered)
     terminal = Terminal()

@@ -69,6 +69,11 @@ InputName = Annotated[
 ]
 OptionalName = Annotated[str, Allowed('the name of a model, see `doppelcam models list`, or ""')]
 Names = Annotated[tuple[Name, ...], Field(strict=False), Allowed('a list of texts such as ["a", "b"], or []')]
+Pairs = Annotated[
+    tuple[Annotated[str, Field(pattern=r"^[^=]+=.*[^=]$")], ...],
+    Field(strict=False),
+    Allowed('a list of pairs such as ["them.jpg=me.png"], or []'),
+]
 Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(ge=0, le=240)]
 
@@ -110,7 +115,7 @@ class FacesSettings(Section):
 
     which: FaceChoice
     only: Names
-    map: Names
+    map: Pairs
     recogniser: Name
     match: Share
     on_lost: Literal["hold", "blur", "card", "raw"]

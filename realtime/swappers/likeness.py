@@ -17,8 +17,8 @@ from realtime.types import F32, U8, Face
 class LikenessSwapper:
     """A ``Swapper`` around another one, whose latent it rewrites for each person. Used by one thread.
 
-    The person in view is recognised as a newcomer and then at the slow beat of :class:`realtime.beat.Beat`. Each further
-    look counts as much as all before it together, so a bad one fades.
+    The person in view is recognised as a newcomer and then at a slow beat, see :class:`realtime.beat.Beat`. Each
+    further look counts as much as all before it together, so a bad one fades.
 
     Args:
         swapper: that paints.

@@ -11,6 +11,7 @@ import pytest
 
 from engines.registry import open_device
 from realtime.assets import sample_source
+from realtime.cast import Everyone
 from realtime.choose import Chooser, Which
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.identity import read_portrait
@@ -63,7 +64,7 @@ def a_pipeline(
     identity = identity_of(build_texture(portrait.pixels, portrait.mesh))
     swapper = Faulty(open_device("cpu"), (identity,), Look(), meter)
     tracker = Tracker(*networks, 0.5, meter)
-    return Pipeline(tracker, Chooser(which), swapper, guard(on_lost, 0.2, a_card), meter), swapper
+    return Pipeline(tracker, Everyone(), Chooser(which), [swapper], guard(on_lost, 0.2, a_card), meter), swapper
 
 
 def shoot(pipeline: Pipeline, pictures: Sequence[U8], quality: Quality = FULL, start: int = 0) -> list[U8]:

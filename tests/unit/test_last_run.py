@@ -58,6 +58,28 @@ def test_settings_of_a_run_can_be_used_from_any_folder(home: Path) -> None:
     assert full.input.what == "demo"
 
 
+def test_people_who_were_named_are_repeated_with_their_faces_until_other_photos_are_named(home: Path) -> None:
+    for name in ("me.png", "her.png", "him.png"):
+        (home / name).write_bytes(b"x")
+    last_run.keep(made(faces__only=["her.png"], faces__map=["him.png=me.png"], input__what="demo"))
+    layer, warnings = last_run.recall()
+    assert warnings == ()
+    assert layer.values["faces.only"] == (str(home / "her.png"),)
+    assert layer.values["faces.map"] == (f"{home / 'him.png'}={home / 'me.png'}",)
+    assert last_run.repeated(config.load(None, [], layer), layer) == ("people", "input", "output")
+    assert not set(last_run.PEOPLE) & set(last_run.recall(new_face=True)[0].values)
+    (home / "me.png").unlink()
+    layer, warnings = last_run.recall()
+    assert set(layer.values) == {"source.photos", "faces.only", "input.what", "output.to"}
+    assert "me.png" in warnings[0]
+
+
+def test_a_saved_profile_names_people_by_their_full_paths(home: Path) -> None:
+    full = last_run.with_full_paths(made(faces__only=["her.png"], faces__map=["a,b.png=me.png,him.png=me.png"]))
+    assert full.faces.only == (str(home / "her.png"),)
+    assert full.faces.map == (f"{home / 'a,b.png'}={home / 'me.png'}", f"{home / 'him.png'}={home / 'me.png'}")
+
+
 def test_a_recording_is_never_repeated() -> None:
     last_run.keep(made(output__to=["out.mp4"]))
     assert "output.to" not in last_run.recall()[0].values

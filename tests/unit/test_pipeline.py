@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from realtime.cast import Cast, Everyone
 from realtime.choose import Chooser, Which
 from realtime.errors import EngineError
 from realtime.guard import Guard, OnLost, Outcome
@@ -74,14 +75,18 @@ class Studio:
     which: Which = "largest"
     on_lost: OnLost = "blur"
     make_guard: Callable[[OnLost, float, Callable[[Size], U8]], Guard] = Guard
+    cast: Cast = field(default_factory=Everyone)
 
     def __post_init__(self) -> None:
-        self.scene, self.swapper, self.meter = Scene(), FakeSwapper(), Meter()
+        self.scene, self.meter = Scene(), Meter()
+        self.swappers = FakeSwapper(), FakeSwapper()
+        self.swapper = self.swappers[0]
         self.told: list[str] = []
         self.pipeline = Pipeline(
             Tracker(FakeDetector(self.scene), FakeMeshNet(self.scene), 0.5, self.meter),
+            self.cast,
             Chooser(self.which),
-            self.swapper,
+            self.swappers,
             self.make_guard(self.on_lost, 0.5, lambda size: picture(9, size)),
             self.meter,
             self.told.append,

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from realtime.config import default_layer, from_set_options, resolve
-from realtime.facts import banner_facts
+from realtime.facts import banner_facts, face_facts
 from realtime.meter import Meter, Stats
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
@@ -83,7 +83,7 @@ def test_a_run_that_never_began_ends_without_a_word() -> None:
 def banner(source: SourceInfo, *options: str) -> str:
     settings = resolve([default_layer(), from_set_options(options)])
     out = io.StringIO()
-    Terminal(Console(file=out, width=120)).banner(banner_facts(settings, source, SINKS))
+    Terminal(Console(file=out, width=120)).banner([*face_facts(settings, True), *banner_facts(settings, source, SINKS)])
     return out.getvalue()
 
 

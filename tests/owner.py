@@ -29,6 +29,9 @@ class ScriptedOwner:
         self.asked.append("licence")
         return self.accept
 
+    def can_confirm(self, card: ModelCard) -> None:
+        self.asked.append("will be asked")
+
     def confirms(self, card: ModelCard, sha256: str, size_bytes: int) -> bool:
         self.asked.append("file")
         return self.trust

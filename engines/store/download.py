@@ -90,7 +90,7 @@ def fetch(
         try:
             _Transfer(wanted, address, client, watcher, pause).prove()
         except MirrorError as error:
-            failures.append(f"{httpx.URL(address).host} {error}")
+            failures.append(f"{_host(address)} {error}")
             watcher.said(failures[-1])
         else:
             return wanted.part
@@ -144,7 +144,7 @@ class _Transfer:
                 most = max(most, self._here())
                 if not left:
                     raise MirrorError(str(cut)) from cut
-                self.watcher.said(f"{cut}; trying again")
+                self.watcher.said(f"{_host(self.address)} {cut}; trying again")
                 self.pause(PAUSE_S)
             except (httpx.RequestError, httpx.InvalidURL) as error:
                 raise MirrorError(_reason(error)) from error
@@ -217,5 +217,10 @@ class _Transfer:
         return str(note.get("validator", "")) if same else ""
 
 
+def _host(address: str) -> str:
+    return httpx.URL(address).host
+
+
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    said = str(error) or type(error).__name__
+    return f"cannot be reached: {said}" if isinstance(error, httpx.ConnectError) else f"failed: {said}"

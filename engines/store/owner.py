@@ -21,6 +21,13 @@ class Owner(Protocol):
             ModelError: nobody can be asked; the hint says how to answer beforehand.
         """
 
+    def can_confirm(self, card: ModelCard) -> None:
+        """Hear that :meth:`confirms` will be asked once the file is here, which may take long.
+
+        Raises:
+            ModelError: nobody can be asked; the hint says how to answer beforehand.
+        """
+
     def confirms(self, card: ModelCard, sha256: str, size_bytes: int) -> bool:
         """Be shown a file whose hash is on no card, and say whether it is the right one.
 

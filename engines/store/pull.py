@@ -48,6 +48,8 @@ def pull(
         return Got(card, good, "was already here")
     if not addresses and not card.pack:
         raise ModelError(f"model {card.name} has no address that it could be fetched from", how_to_get(card))
+    if not known_files(card):
+        owner.can_confirm(card)
     path = user_folder() / card.file
     disk.make_folder(path.parent)
     with alone(path):

@@ -55,6 +55,11 @@ class Terminal:
         _need_person(f"the licence of model {card.name} has to be accepted", "add --accept-licence if you accept it")
         return typer.confirm("Do you accept it?", err=True)
 
+    def can_confirm(self, card: ModelCard) -> None:
+        """See :class:`engines.store.owner.Owner`."""
+        if not self._yes:
+            _need_person(f"the file for {card.name} has to be confirmed", "add --yes if you trust where it is from")
+
     def confirms(self, card: ModelCard, sha256: str, size_bytes: int) -> bool:
         """See :class:`engines.store.owner.Owner`."""
         self._hide_bar()
@@ -62,7 +67,7 @@ class Terminal:
         self.said(f"sha256 {sha256}, {size_bytes} bytes")
         if self._yes:
             return True
-        _need_person(f"the file for {card.name} has to be confirmed", "add --yes if you trust where it is from")
+        self.can_confirm(card)
         return typer.confirm("Do you trust where it is from? From now on exactly this file is demanded", err=True)
 
     def said(self, text: str) -> None:

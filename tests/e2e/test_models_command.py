@@ -93,7 +93,8 @@ def test_list_groups_by_family_and_says_how_each_stands(
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_nothing_that_a_person_types_is_cut_on_a_narrow_terminal(mine: Path, width: int) -> None:
-    write_card(mine, "somebodys_own_swap_512", licence="A very long licence that nobody reads in full", family="latent")
+    licence = "A very long licence that nobody reads in full"
+    write_card(mine, "somebodys_own_swap_512", licence=licence, commercial_use=False, family="latent")
     card = load_card("somebodys_own_swap_512")
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
@@ -162,7 +163,7 @@ def test_a_licence_needs_a_person_or_the_flag(
 @pytest.mark.usefixtures("nobody")
 def test_an_unknown_file_needs_a_person_or_the_flag(models: Call, mine: Path, data: bytes, tmp_path: Path) -> None:
     write_card(mine, "one")
-    assert models("add", tmp_path / "source.onnx") == 4
+    assert models("add", tmp_path / "source.onnx", "--as", "one") == 4
     assert models("add", tmp_path / "source.onnx", "--yes", "--as", "one") == 0
     assert store.find(load_card("one")).read_bytes() == data
 
@@ -291,3 +292,20 @@ def test_an_interrupted_pull_says_that_the_next_goes_on(
     serve(monkeypatch, stop)
     assert models("pull", "one") == 130
     assert "the next `doppelcam models pull one` goes on" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("nobody")
+def test_nothing_is_fetched_that_nobody_could_confirm(
+    models: Call, mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_card(mine, "one", mirrors=(ADDRESS,))
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(404)
+
+    serve(monkeypatch, answer)
+    assert models("pull", "one") == 4
+    assert not asked
+    assert capsys.readouterr().err.endswith("try: add --yes if you trust where it is from\n")

@@ -126,7 +126,7 @@ def test_a_file_without_a_known_hash_is_shown_and_then_demanded(
     assert visible(mine) == set()
     owner.trust = True
     pull(card, owner, owner, client, [address])
-    assert owner.asked == ["file", "file"]
+    assert owner.asked == ["will be asked", "file"] * 2
     assert store.find(card).read_bytes() == data
     (mine / "one.onnx").write_bytes(bytes(len(data)))
     with pytest.raises(ModelError, match="has sha256"):
@@ -151,7 +151,7 @@ def test_what_arrives_without_a_hash_must_have_the_tensors_of_the_card(
     with pytest.raises(ModelError, match=r"what arrived is not one: .*8, 8"):
         pull(load_card("one"), owner, owner, client, [mirror.offer("other", Resource(other))])
     assert visible(mine) == set()
-    assert owner.asked == []
+    assert owner.asked == ["will be asked"]
 
 
 def test_a_model_without_an_address_says_where_its_maker_has_it(mine: Path, client: httpx.Client) -> None:

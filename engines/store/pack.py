@@ -15,6 +15,11 @@ from engines.store import disk
 INSTALL = "pip install 'doppelcam[neural]'"
 
 
+def kept_by_insightface(pack: str) -> Path:
+    """Return the folder where InsightFace keeps a pack that it fetched for itself; it need not exist, or be whole."""
+    return Path("~/.insightface/models").expanduser() / pack
+
+
 @contextmanager
 def unpacked(pack: str, folder: Path) -> Iterator[Path]:
     """Have a pack's files for a while.
@@ -24,16 +29,11 @@ def unpacked(pack: str, folder: Path) -> Iterator[Path]:
         folder: where it may be unpacked; exists. The caller holds the lock of a file in it.
 
     Yields:
-        A folder with the pack's files, perhaps in folders of their own. What InsightFace has already fetched for
-        itself is used where it lies; only read it.
+        A folder with the pack's files, perhaps in folders of their own.
 
     Raises:
         ModelError: the package is not installed, or the pack cannot be fetched.
     """
-    own = Path("~/.insightface/models").expanduser() / pack
-    if any(own.rglob("*.onnx")):
-        yield own
-        return
     room = folder / f".{pack}.unpacked"
     shutil.rmtree(room, ignore_errors=True)  # what an interrupted run left looks complete to the downloader
     try:

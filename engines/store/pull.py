@@ -15,7 +15,7 @@ from engines.store import contents, disk, how_to_get, locate, records
 from engines.store.download import Wanted, Watcher, fetch, forget
 from engines.store.lock import alone
 from engines.store.owner import Got, Owner, settle_licence
-from engines.store.pack import unpacked
+from engines.store.pack import kept_by_insightface, unpacked
 from engines.store.proof import digest, known_files, size_of, verify
 from engines.store.recognise import difference
 
@@ -102,22 +102,34 @@ def _seal(card: ModelCard, wanted: Wanted, owner: Owner) -> None:
 
 
 def _take_from_pack(card: ModelCard, wanted: Wanted, owner: Owner, watcher: Watcher) -> None:
-    """Take a file out of its pack, and with it whatever else of the pack is on a card: a pack is not fetched twice."""
-    with unpacked(card.pack, wanted.path.parent) as folder:
-        files = sorted(folder.rglob("*.onnx"))
-        source = _file_of(wanted, files)
-        if source is None:
-            has = ", ".join(file.name for file in files) or "no model"
-            raise ModelError(f"the pack {card.pack} has no {card.file}, only {has}", "correct file or pack of the card")
+    """Take a file out of its pack: the one that InsightFace has already, else one that is fetched."""
+    if source := _file_of(wanted, kept_by_insightface(card.pack)):
         _copy(source, wanted)
         _seal(card, wanted, owner)
-        for other in _others_of(card):
-            more = Wanted(wanted.path.with_name(other.file), other.size_bytes, known_files(other))
+        return
+    with unpacked(card.pack, wanted.path.parent) as folder:
+        source = _file_of(wanted, folder)
+        if source is None:
+            has = ", ".join(sorted(file.name for file in folder.rglob("*.onnx"))) or "no model"
+            sha256 = f" with sha256 {' or '.join(wanted.known)}" if wanted.known else ""
+            raise ModelError(
+                f"the pack {card.pack} has no {card.file}{sha256}, only {has}",
+                "correct file, sha256 or pack of the card",
+            )
+        _copy(source, wanted)
+        _seal(card, wanted, owner)
+        _take_others(card, folder, owner, watcher)
+
+
+def _take_others(card: ModelCard, folder: Path, owner: Owner, watcher: Watcher) -> None:
+    """Take whatever else of the pack is on a card and needs no question, so that it is not fetched twice."""
+    for other in _others_of(card):
+        more = Wanted(user_folder() / other.file, other.size_bytes, known_files(other))
+        if more.known and (source := _file_of(more, folder)):
             with alone(more.path):
-                if (source := _file_of(more, files)) and digest(source) in more.known:
-                    _copy(source, more)
-                    _seal(other, more, owner)
-                    watcher.said(f"the pack {card.pack} also had {other.name}: {more.path}")
+                _copy(source, more)
+                _seal(other, more, owner)
+            watcher.said(f"the pack {card.pack} also had {other.name}: {more.path}")
 
 
 def _others_of(card: ModelCard) -> Iterator[ModelCard]:
@@ -126,10 +138,12 @@ def _others_of(card: ModelCard) -> Iterator[ModelCard]:
             yield other
 
 
-def _file_of(wanted: Wanted, files: Sequence[Path]) -> Path | None:
-    """Find a wanted file among those of a pack, by its name or else by its hash."""
-    named = (file for file in files if file.name == wanted.path.name)
-    return next(named, None) or next((file for file in files if wanted.known and digest(file) in wanted.known), None)
+def _file_of(wanted: Wanted, folder: Path) -> Path | None:
+    """Find a wanted file in a folder and those in it: by its hash where one is known, else by its name."""
+    files = sorted(folder.rglob("*.onnx"), key=lambda file: file.name != wanted.path.name)
+    if wanted.known:
+        return next((file for file in files if digest(file) in wanted.known), None)
+    return next((file for file in files if file.name == wanted.path.name), None)
 
 
 def _copy(source: Path, wanted: Wanted) -> None:

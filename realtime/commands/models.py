@@ -49,8 +49,9 @@ def pull(
     with http.open_client() as client:
         for card in cards:
             try:
-                with Terminal(card.file, accept_licence, yes) as terminal:
-                    _tell(pull_model(card, terminal, terminal, client))
+                with Terminal(card.name, accept_licence, yes) as terminal:
+                    got = pull_model(card, terminal, terminal, client)
+                _tell(got)
             except ModelError as error:  # one that fails does not keep the others from coming
                 failed.append((card.name, error))
             except KeyboardInterrupt:
@@ -79,7 +80,8 @@ def add(
     if move and link:
         raise typer.BadParameter("choose one of --move and --link")
     with Terminal(file.name, accept_licence, yes) as terminal:
-        _tell(add_model(file, terminal, name, "move" if move else "link" if link else "copy"))
+        got = add_model(file, terminal, name, "move" if move else "link" if link else "copy")
+    _tell(got)
 
 
 @models_app.command("where")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Column
 
 from realtime.errors import ModelError
 
@@ -106,11 +107,15 @@ def _need_person(what: str, hint: str) -> None:
 
 
 def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+    def whole() -> Column:
+        return Column(no_wrap=True)
+
+    return Progress(  # only the bar gives way on a narrow terminal
+        TextColumn("{task.description}", table_column=whole()),
+        BarColumn(bar_width=None, table_column=Column(ratio=1)),
+        DownloadColumn(table_column=whole()),
+        TransferSpeedColumn(table_column=whole()),
+        TimeRemainingColumn(table_column=whole()),
         console=console,
+        expand=True,
     )

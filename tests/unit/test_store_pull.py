@@ -257,6 +257,23 @@ def test_what_insightface_has_fetched_for_itself_is_used(
     assert (own / "one.onnx").exists()
 
 
+def test_what_insightface_has_only_half_is_fetched(
+    tmp_path: Path, mine: Path, client: httpx.Client, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / ".insightface" / "models" / "buffalo_x"
+    own.mkdir(parents=True)
+    (own / "one.onnx").write_bytes(data[:20])
+
+    def ensure_available(sub_dir: str, name: str, root: str) -> str:
+        (Path(root) / "one.onnx").write_bytes(data)
+        return root
+
+    install(monkeypatch, ensure_available)
+    write_card(mine, "one", data, pack="buffalo_x")
+    pull(load_card("one"), ScriptedOwner(), ScriptedOwner(), client)
+    assert store.find(load_card("one")).read_bytes() == data
+
+
 def test_without_the_package_the_hint_installs_it(
     mine: Path, client: httpx.Client, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,7 +309,9 @@ def test_a_pack_that_does_not_come_leaves_nothing(
     assert not list(mine.glob(".buffalo*"))
 
 
-@pytest.mark.parametrize(("file", "said"), [("one.onnx", "arrived with sha256"), ("two.onnx", "has no one.onnx")])
+@pytest.mark.parametrize(
+    ("file", "said"), [("one.onnx", "has no one.onnx with sha256 .*, only one.onnx"), ("two.onnx", "only two.onnx")]
+)
 def test_a_pack_with_another_file_is_told(
     mine: Path, client: httpx.Client, data: bytes, monkeypatch: pytest.MonkeyPatch, file: str, said: str
 ) -> None:

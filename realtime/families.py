@@ -1,0 +1,61 @@
+"""What each family of models is for, and who reads the ``[decode]`` of its cards; knows no model."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+NO_USE = "has no use yet"
+"""What is said of a family that is not in ``FAMILIES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A line of ``FAMILIES``.
+
+    Attributes:
+        role: what its models do, as the end of a sentence about them.
+        rule: the dataclass of its ``[decode]`` as "module:Class"; empty for a family that needs no such table.
+    """
+
+    role: str
+    rule: str = ""
+
+
+FAMILIES: dict[str, Family] = {
+    "latent": Family("makes the new face from a vector", "realtime.swappers.latent:LatentSwapperRule"),
+    "image": Family("makes the new face from a photo", "realtime.swappers.image:ImageSwapperRule"),
+    "dfm": Family("makes the one face it was trained for", "realtime.swappers.dfm:DfmRule"),
+    "converter": Family("translates an identity for a swapper"),
+    "arcface": Family("recognises people", "realtime.recognise:RecogniserRule"),
+    "ssd": Family("finds faces", "realtime.detect.ssd:SsdDecode"),
+    "scrfd": Family("finds faces", "realtime.detect.whole:GridDecode"),
+    "yunet": Family("finds faces", "realtime.detect.whole:GridDecode"),
+    "mesh": Family("follows faces", "realtime.landmarks:MeshDecode"),
+    "occlusion": Family("sees what is in front of a face", "realtime.opacity.networks:OcclusionRule"),
+    "regions": Family("tells the parts of a face apart", "realtime.opacity.networks:RegionsRule"),
+    "enhancer": Family("sharpens the new face"),
+}
+"""The families that the program has a use for, by the name that cards state."""
+
+
+def role_of(family: str) -> str:
+    """Say what the models of a family do, as the end of a sentence about them."""
+    return FAMILIES[family].role if family in FAMILIES else NO_USE
+
+
+def rule_of(family: str) -> type | None:
+    """Import the dataclass of a family's ``[decode]``.
+
+    Args:
+        family: any name.
+
+    Returns:
+        The class; ``None`` for a family without such a table, or without a use.
+    """
+    target = FAMILIES[family].rule if family in FAMILIES else ""
+    if not target:
+        return None
+    module, _, name = target.partition(":")
+    found: type = getattr(importlib.import_module(module), name)
+    return found

@@ -6,6 +6,7 @@ normalisation is scaled and shifted by a Gemm of the identity vector, bilinear e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,9 +125,11 @@ def latent_swapper(
     template: str = "arcface_128",
     signed: bool = False,
     kind: str = "emap",
+    norm: str = "latent",
     mask: str = "",
     normalise: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     recogniser: str = "test_arcface",
+    converter: str = "",
     seed: int = 0,
     batch: int = 1,
     boost: tuple[int, ...] = (1, 2, 4),
@@ -139,29 +142,32 @@ def latent_swapper(
         side: of its crop.
         template: alignment.
         signed: whether its pictures are -1..1 instead of 0..1.
-        kind: of ``[decode.latent]``.
+        kind: of ``[decode.latent]``, as the next.
+        norm: length of the vector.
         mask: name of a mask output, for hyperswap and hififace.
         normalise: means and scales of the target where they are not those of its output (SimSwap).
         recogniser: card of the recogniser.
+        converter: card of the converter.
         seed: of the weights.
         batch: of the pictures; -1 for a free one.
         boost: of ``[decode]``.
         blocks: residual blocks.
     """
     g = Graph(np.random.default_rng(seed))
-    norm = SIGNED if signed else UNIT
-    target = picture("target", side, norm, batch=batch)
+    levels = SIGNED if signed else UNIT
+    target = picture("target", side, levels, batch=batch)
     if normalise:
         target = TensorSpec("target", target.shape, "float32", "NCHW", "RGB", *normalise)
     source = TensorSpec("source", (1, LATENT))
-    outputs: tuple[TensorSpec, ...] = (picture("output", side, norm, batch=batch),)
+    outputs: tuple[TensorSpec, ...] = (picture("output", side, levels, batch=batch),)
     if mask:
         outputs = (*outputs, TensorSpec(mask, (batch, 1, side, side)))
     generator(g, "target", "source", "output", signed=signed, mask=mask, blocks=blocks)
     emap = numpy_helper.from_array(emap_of(seed), "emap") if kind == "emap" else None
     decode = {
         "template": template, "target": "target", "source": "source", "picture": "output", "mask": mask,
-        "boost": boost, "latent": {"recogniser": recogniser, "kind": kind},
+        "boost": boost,
+        "latent": {"recogniser": recogniser, "kind": kind, "norm": norm, "converter": converter},
     }  # fmt: skip
     return net(name, "latent", g.model((target, source), outputs, emap), (target, source), outputs, decode)
 
@@ -230,3 +236,56 @@ def dfm_swapper(name: str = "test_dfm", *, side: int = 224, morph: bool = False,
         "morph": "morph_value:0" if morph else "", "boost": (1,),
     }  # fmt: skip
     return net(name, "dfm", g.model(inputs, outputs), inputs, outputs, decode)
+
+
+def inswapper(batch: int = 1, norm: str = "latent") -> Net:
+    return latent_swapper(batch=batch, norm=norm)
+
+
+def hyperswap(batch: int = 1) -> Net:
+    return latent_swapper("test_hyperswap", side=256, signed=True, kind="unit", mask="mask", batch=batch, boost=(1, 2))
+
+
+def ghost(batch: int = 1) -> Net:
+    return _crossface("test_ghost", "arcface_112_v1", "none", batch)
+
+
+def simswap(batch: int = 1) -> Net:
+    return latent_swapper(
+        "test_simswap", side=256, template="arcface_112_v1", kind="crossface", converter="test_crossface",
+        normalise=IMAGENET, batch=batch, boost=(1, 2),
+    )  # fmt: skip
+
+
+def hififace(batch: int = 1) -> Net:
+    return _crossface("test_hififace", "mtcnn_512", "latent", batch, "mask")
+
+
+def blendswap(batch: int = 1) -> Net:
+    return image_swapper("test_blendswap", source_side=112, source_template="arcface_112_v2", signed=False, batch=batch)
+
+
+def amp(batch: int = 1) -> Net:
+    return dfm_swapper("test_amp", morph=True, batch=batch)
+
+
+def _crossface(name: str, template: str, norm: str, batch: int, mask: str = "") -> Net:
+    return latent_swapper(
+        name, side=256, template=template, signed=True, kind="crossface", norm=norm, converter="test_crossface",
+        mask=mask, batch=batch, boost=(1, 2),
+    )  # fmt: skip
+
+
+EVERY: dict[str, Callable[[int], Net]] = {
+    "inswapper": inswapper,
+    "hyperswap": hyperswap,
+    "ghost": ghost,
+    "simswap": simswap,
+    "hififace": hififace,
+    "uniface": lambda batch: image_swapper(batch=batch),
+    "blendswap": blendswap,
+    "dfm": lambda batch: dfm_swapper(batch=batch),
+    "amp": amp,
+}
+"""Every kind of swapper there is, by the name of the best known one; each takes the batch of its pictures, -1 for a
+free one. They need ``test_arcface`` and ``test_crossface`` of ``helpernets`` beside them."""

@@ -89,6 +89,9 @@ class Opacity:
         self._core: U8 = (face > CORE).astype(np.uint8)
         self.latest: U8 = self._face.copy()
         """(side, side) uint8, the masks of the latest crop, without the amount and the mouth."""
+        self.outline: U8 = self._face
+        """(side, side) uint8: the same as if nothing were in front of the face. Only read."""
+        self._own: U8 = np.zeros((side, side), np.uint8)
         self._shown: U8 = np.zeros((side, side), np.uint8)
 
     def write(
@@ -143,12 +146,11 @@ class Opacity:
         steps: Collection[str],
     ) -> None:
         """Make ``latest`` the least of the masks, or the static one where they leave too little."""
-        least = self.latest
-        if made is None:
-            np.copyto(least, self._face)
-        else:
-            cv2.convertScaleAbs(made, dst=least, alpha=255)
-            cv2.min(least, self._edge, dst=least)  # a network that draws an outline needs no other one
+        self.outline, least = self._face, self.latest
+        if made is not None:  # a network that draws an outline needs no other one
+            cv2.convertScaleAbs(made, dst=self._own, alpha=255)
+            self.outline = cv2.min(self._own, self._edge, dst=self._own)
+        np.copyto(least, self.outline)
         for part in self._parts:
             if part.step not in steps:
                 part.forget(())

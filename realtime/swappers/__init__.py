@@ -12,7 +12,7 @@ from engines.errors import ModelError
 from realtime.identity import Portrait
 from realtime.meter import Meter
 from realtime.models import Models
-from realtime.types import U8, Face
+from realtime.types import F64, U8, Face
 from realtime.vectorcache import VectorCache
 
 FAMILIES: dict[str, str] = {
@@ -53,6 +53,7 @@ class Look:
         opacity: of the new face, 0..1.
         boost: how many times the side of its own crop a network works at.
         morph: how far a network that can be told goes from the person in view to its own face, 0..1.
+        blend: how the face meets what is around it: "feather" or "poisson".
     """
 
     likeness: float = 1.0
@@ -60,6 +61,7 @@ class Look:
     opacity: float = 1.0
     boost: int = 1
     morph: float = 1.0
+    blend: str = "feather"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,19 @@ def optional_steps(engine: str, masks: Masks, enhances: bool) -> tuple[str, ...]
         OBSTACLES: masks.obstacles and not (networks and masks.occlusion),
     }
     return tuple(step for step in OPTIONAL_STEPS if has[step])
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """Where a swapper has painted, until its next face.
+
+    Attributes:
+        opacity: (side, side) uint8 on its upright crop, may be strided.
+        picture_from_crop: (2, 3) between centres of pixels.
+    """
+
+    opacity: U8
+    picture_from_crop: F64
 
 
 class Swapper(Protocol):

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from engines.contract import Device
+from realtime.blend import Poisson
 from realtime.cropnet import CropNetwork, CropRule
 from realtime.meter import Meter
 from realtime.opacity import Opacity, opacity_for
-from realtime.swappers import LEAST_FACE_PX, Kit, Look
+from realtime.swappers import LEAST_FACE_PX, Kit, Look, Painted
 from realtime.tone import ToneTransfer
 from realtime.types import F32, U8, Face
 
@@ -43,7 +44,7 @@ class CropSwapper:
         others: its inputs besides the crop, by name; they never change.
         opacity: says where it is shown.
         look: how it looks.
-        meter: gets the laps "network" (cutting the crop included), "develop", "mask" and "paste".
+        meter: gets the laps "network" (cutting the crop included), "mask", "develop", "poisson" and "paste".
     """
 
     def __init__(
@@ -64,6 +65,9 @@ class CropSwapper:
         self._weight = np.zeros_like(self._skin)
         self._before, self._after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
         self._patch: U8 = np.zeros((network.side, network.side, 4), np.uint8)
+        self._poisson = Poisson(network.side) if look.blend == "poisson" else None
+        self.painted: Painted | None = None
+        """Where the latest face was painted."""
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         """See :class:`realtime.swappers.Swapper`.
@@ -87,8 +91,12 @@ class CropSwapper:
             # What shows less of the skin tells less of its tone.
             gain, offset = person.tone.step(self._before, self._after, self._look.colour, seen * dt_s)
             self._network.develop(gain, offset, self._patch)
+        if self._poisson is not None:
+            with self._meter.lap("poisson"):
+                self._poisson.blend(pixels, picture_from_crop, self._opacity.outline, self._patch)
         with self._meter.lap("paste"):
             self._device.paste(pixels, self._patch, picture_from_crop)
+        self.painted = Painted(self._patch[..., 3], picture_from_crop)
         return True
 
     def _weigh(self) -> float:

@@ -1,0 +1,82 @@
+"""Shifts the shades of a new face until it meets the picture around it without a seam (Poisson blending); knows patches.
+
+What Poisson blending adds to a patch is smooth: it takes the value that is missing at the outline and spreads it
+inwards. So it is solved on a small copy of the crop, and only what it adds is enlarged: the detail stays that of the
+patch, the cost does not grow with the face, and it stays inside the face's rectangle by itself.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from realtime import geometry
+from realtime.types import F64, U8
+
+SOLVED_PX = 96
+"""Side of the copy that is solved. Measured on one core of a server: 1.3 ms with 96 x 96, 8 ms with 212, 29 with 420."""
+INSIDE = 24
+"""Opacity in grey levels from which on a pixel counts as the new face's: its outline is where it begins to show."""
+LEAST_PX = 64
+"""Fewest pixels of the copy for which it is worth while."""
+
+
+class Poisson:
+    """The blending of one swapper's patches. It remembers nothing. Used by one thread.
+
+    Args:
+        side: of the patches in pixels.
+    """
+
+    def __init__(self, side: int) -> None:
+        self._side, self._n = side, min(side, SOLVED_PX)
+        n = self._n
+        self._below: U8 = np.zeros((n, n, 3), np.uint8)
+        self._inside: U8 = np.zeros((n, n), np.uint8)
+
+    def blend(self, pixels: U8, picture_from_crop: F64, opacity: U8, patch: U8) -> bool:
+        """Shift the colours of a patch.
+
+        Args:
+            pixels: (H, W, 3) uint8 BGR, not painted into yet. Only read.
+            picture_from_crop: (2, 3) between centres of pixels, of the patch.
+            opacity: (side, side) uint8: outline of the new face, without what is in front of it. Only read.
+            patch: (side, side, 4) uint8; blue, green and red are overwritten.
+
+        Returns:
+            ``False`` where too little of the face is in the picture to tell; then the patch is as it was.
+        """
+        n = self._n
+        crop_from_small = np.array([[1, 0, 0], [0, 1, 0]]) * (self._side / n)
+        crop_from_small[:, 2] = (self._side / n - 1) / 2
+        picture_from_small = geometry.compose(picture_from_crop, crop_from_small)
+        flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        cv2.warpAffine(
+            pixels, picture_from_small, (n, n), dst=self._below, flags=flags, borderMode=cv2.BORDER_REPLICATE
+        )
+        if not self._find_inside(opacity, picture_from_small, pixels.shape):
+            return False
+        new = cv2.resize(np.ascontiguousarray(patch[..., :3]), (n, n), interpolation=cv2.INTER_AREA)
+        left, top, width, height = cv2.boundingRect(self._inside)
+        middle = (left + width // 2, top + height // 2)
+        # It overwrites the mask that it is given.
+        solved = cv2.seamlessClone(new, self._below, self._inside.copy(), middle, cv2.NORMAL_CLONE)
+        added = cv2.subtract(solved, new, mask=self._inside, dtype=cv2.CV_16S)
+        added = cv2.resize(added, (self._side, self._side))
+        patch[..., :3] = cv2.add(np.ascontiguousarray(patch[..., :3]), added, dtype=cv2.CV_8U)
+        return True
+
+    def _find_inside(self, opacity: U8, picture_from_small: F64, shape: tuple[int, ...]) -> bool:
+        """Mark the pixels of the new face that are in the picture; says whether there are enough."""
+        n, inside = self._n, self._inside
+        cv2.resize(opacity, (n, n), dst=inside, interpolation=cv2.INTER_AREA)
+        cv2.threshold(inside, INSIDE, 255, cv2.THRESH_BINARY, dst=inside)
+        height, width = shape[:2]
+        corners = geometry.apply(
+            geometry.invert(picture_from_small), [(0, 0), (width, 0), (width, height), (0, height)]
+        )
+        seen = np.zeros_like(inside)
+        cv2.fillConvexPoly(seen, np.rint(np.clip(corners, -1e4, 1e4)).astype(np.int32), 255)
+        seen[[0, -1]] = seen[:, [0, -1]] = 0  # the outline is solved for, so it must be in the copy
+        cv2.min(inside, seen, dst=inside)
+        return cv2.countNonZero(inside) >= LEAST_PX

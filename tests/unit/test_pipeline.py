@@ -16,7 +16,7 @@ from realtime.errors import EngineError
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.meter import Meter
 from realtime.pipeline import EAGER, Pipeline
-from realtime.track import Tracker
+from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality, Size
 from tests.fakes import picture
 from tests.stage import Actor, FakeDetector, FakeMeshNet, Scene
@@ -35,23 +35,25 @@ class FakeSwapper:
 
     def __init__(self) -> None:
         self.fault: Exception | str = ""
+        self.faults_of: dict[int, Exception | str] = {}
         self.calls: list[tuple[Face, frozenset[str]]] = []
         self.known: set[int] = set()
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         self.calls.append((face, frozenset(steps)))
+        fault = self.faults_of.get(face.track_id, self.fault)
         height, width = pixels.shape[:2]
         left, top, right, bottom = (int(v) for v in np.clip(face.box_xyxy, 0, (width, height, width, height)))
         part = pixels[top:bottom, left:right]
-        if self.fault == "refuse" or not part.size:
+        if fault == "refuse" or not part.size:
             return False
-        if isinstance(self.fault, Exception):
+        if isinstance(fault, Exception):
             part[: len(part) // 4] = 77  # it was half way through
-            raise self.fault
+            raise fault
         made = np.random.default_rng(len(self.calls)).uniform(20, 250, part.shape)
-        if self.fault == "nan":
+        if fault == "nan":
             made[:] = np.nan
-        if self.fault == "black":
+        if fault == "black":
             made[:] = 0
         with np.errstate(invalid="ignore"):
             part[:] = np.nan_to_num(made).astype(np.uint8)
@@ -330,3 +332,67 @@ def test_an_interrupt_is_no_failure() -> None:
     studio.swapper.swap = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]  # a fault
     with pytest.raises(KeyboardInterrupt):
         studio.shoot()
+
+
+def test_a_network_that_fails_on_one_face_spoils_no_other() -> None:
+    studio = Studio("all")
+    studio.scene.actors = [Actor(150, 200, 120), Actor(450, 200, 100)]
+    studio.swapper.faults_of = {2: EngineError("made no numbers", "use float32")}
+    shown = studio.shoot()
+    studio.check(shown)
+    np.testing.assert_array_equal(shown.pixels[400:], studio.camera[400:])  # swapped and frosted, not held or blurred
+    assert len(studio.pipeline.faces) == 2
+    assert studio.told == ["pictures cannot be swapped and are not shown: made no numbers; use float32"]
+    assert studio.meter.snapshot().counters == {"failed EngineError": 1}
+
+
+class ByTrack:
+    """A cast that leaves out whom it is told to, and gives the others the swapper of their number."""
+
+    has_room = True
+
+    def __init__(self, strangers: Collection[int] = ()) -> None:
+        self.strangers = strangers
+
+    def wanted(self, pixels: U8, sighting: Sighting, now_s: float) -> Sighting:
+        faces = tuple(face for face in sighting.faces if face.track_id not in self.strangers)
+        return Sighting(faces, {n: box for n, box in sighting.lost.items() if n not in self.strangers})
+
+    def role(self, track_id: int) -> int:
+        return (track_id - 1) % 2
+
+
+def test_everyone_is_swapped_by_the_swapper_of_their_role() -> None:
+    studio = Studio("all", cast=ByTrack())
+    studio.scene.actors = [Actor(120, 200, 120), Actor(320, 200, 110), Actor(520, 200, 100)]
+    studio.check(studio.shoot())
+    assert [[face.track_id for face, _ in swapper.calls] for swapper in studio.swappers] == [[1, 3], [2]]
+    assert all(swapper.known == {1, 2, 3} for swapper in studio.swappers)
+
+
+def test_a_stranger_is_left_alone_also_when_lost_and_takes_nobodys_place() -> None:
+    studio = Studio("largest", cast=ByTrack(strangers={1}))
+    stranger, person = Actor(150, 200, 140), Actor(450, 200, 80)
+    studio.scene.actors = [stranger, person]
+    studio.settle()
+    shown = studio.shoot()
+    assert studio.bareness(shown, stranger) > 0.99
+    assert studio.bareness(shown, person) < BARE
+    stranger.hidden = True
+    shown = studio.shoot()
+    assert studio.bareness(shown, stranger) > 0.99, "nothing is frosted where a stranger was"
+    person.hidden = True
+    shown = studio.shoot()
+    assert studio.bareness(shown, person) < BARE
+    assert studio.swapper.known == {1, 2}
+
+
+def test_nobody_is_looked_for_eagerly_when_all_who_were_named_are_found() -> None:
+    cast = ByTrack()
+    cast.has_room = False
+    studio = Studio("all", cast=cast)
+    studio.scene.actors = [Actor(200, 200, 120)]
+    studio.shoot()
+    before = studio.scene.detections
+    frames = next(n for n in range(100) if studio.shoot() and studio.scene.detections > before)
+    assert frames == FULL.detect_every_n - 1

@@ -5,12 +5,13 @@ Everything is made and compared in memory first; only then do files get their na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
 from engines.modular import cards
@@ -18,29 +19,38 @@ from engines.modular.checkpoint import restore, untrained
 from engines.modular.encoder import FACE, IDENTITY
 from engines.modular.graph import to_onnx
 from engines.modular.parity import Difference, compare
-from engines.modular.swapper import CODE, PipelineConfig
+from engines.modular.swapper import CODE, Pipeline, PipelineConfig
 from engines.store import disk
 
 _SAMPLES = 2  # the greatest batch that is compared
+_PART = 64  # side at which the generator is compared alone; as a part of the swappers it is at theirs
 _SEED = 1
 
-Say = Callable[[str], None]
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Exported:
     """What an export gave.
 
     Attributes:
-        files: name -> content, in the order in which they are written.
+        files: name -> content of models and cards, in the order in which they are to be written.
         differences: of every module at every batch.
     """
 
-    files: dict[str, bytes] = field(default_factory=dict)
-    differences: list[Difference] = field(default_factory=list)
+    files: Mapping[str, bytes]
+    differences: Sequence[Difference]
 
 
-def export(config: PipelineConfig, sizes: Sequence[int], weights: Path | None, say: Say) -> Exported:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A module, what it is compared on, and the names of what it returns."""
+
+    name: str
+    module: nn.Module
+    inputs: Mapping[str, Tensor]
+    outputs: Sequence[str]
+
+
+def export(config: PipelineConfig, sizes: Sequence[int], weights: Path | None, say: Callable[[str], None]) -> Exported:
     """Export a pipeline: one encoder, and one swapper for each size.
 
     Args:
@@ -56,25 +66,20 @@ def export(config: PipelineConfig, sizes: Sequence[int], weights: Path | None, s
         ModelError: the checkpoint does not fit, or a module's export does not compute what the module does.
     """
     pipeline = untrained(config) if weights is None else restore(config, weights)
-    origin = cards.Origin(weights is not None, f"checkpoint {weights.name}" if weights else "random numbers: untrained")
-    swapper, numbers = pipeline.swapper, torch.Generator().manual_seed(_SEED)
-    done = Exported()
-    base = f"modular_{config.fusion}"
-    encoder = f"{base}_encoder"
-    face = {"face": _picture(FACE, numbers)}
-    source, code = (torch.randn(_SAMPLES, n, generator=numbers) for n in (IDENTITY, CODE))
-    source = torch.nn.functional.normalize(source)
-    attributes = torch.randn(_SAMPLES, swapper.generator.attributes, generator=numbers)
+    models: dict[str, bytes] = {}
+    differences: list[Difference] = []
+    for part in _parts(pipeline, sizes):
+        say(f"{part.name}: exporting and comparing with PyTorch")
+        models[part.name] = to_onnx(part.module, part.inputs, part.outputs)
+        differences += compare(part.name, part.module, models[part.name], part.inputs)
 
-    model = _proven("encoder", pipeline.encoder, face, ["embedding"], done, say)
-    _add(done, encoder, model, cards.encoder_card(encoder, model, origin))
-    _proven(f"fusion {config.fusion}", swapper.fusion, {"source": source, "target": attributes}, ["code"], done, say)
+    origin = cards.Origin(weights is not None, f"checkpoint {weights.name}" if weights else "random numbers: untrained")
+    encoder = f"modular_{config.fusion}_encoder"
+    files = _files(encoder, models["encoder"], cards.encoder_card(encoder, models["encoder"], origin))
     for size in sizes:
-        target, results, name = _picture(size, numbers), ["output", "mask"], f"{base}_{size}"
-        _proven(f"generator {size}", swapper.generator, {"target": target, "code": code}, results, done, say)
-        model = _proven(f"swapper {size}", swapper, {"target": target, "source": source}, results, done, say)
-        _add(done, name, model, cards.swapper_card(name, model, origin, size, encoder))
-    return done
+        name, model = f"modular_{config.fusion}_{size}", models[f"swapper {size}"]
+        files |= _files(name, model, cards.swapper_card(name, model, origin, size, encoder))
+    return Exported(files, differences)
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> None:
@@ -99,21 +104,25 @@ def write(files: Mapping[str, bytes], folder: Path) -> None:
             disk.commit(part, path)
 
 
-def _proven(
-    name: str, module: nn.Module, inputs: Mapping[str, Tensor], outputs: Sequence[str], done: Exported, say: Say
-) -> bytes:
-    """Export a module and note how far the result is from it."""
-    say(f"{name}: exporting and comparing with PyTorch")
-    model = to_onnx(module, inputs, outputs)
-    done.differences += compare(name, module, model, inputs)
-    return model
+def _parts(pipeline: Pipeline, sizes: Sequence[int]) -> Iterator[_Part]:
+    """List every module with seeded inputs in its range, from the smallest to the whole."""
+    numbers = torch.Generator().manual_seed(_SEED)
+
+    def picture(side: int) -> Tensor:
+        return torch.rand(_SAMPLES, 3, side, side, generator=numbers) * 2 - 1
+
+    def vector(length: int) -> Tensor:
+        return torch.randn(_SAMPLES, length, generator=numbers)
+
+    swapper, source = pipeline.swapper, F.normalize(vector(IDENTITY))
+    attributes, drawn = vector(swapper.generator.attributes), ["output", "mask"]
+    yield _Part("encoder", pipeline.encoder, {"face": picture(FACE)}, ["embedding"])
+    fusion = {"source": source, "target": attributes}
+    yield _Part(f"fusion {pipeline.config.fusion}", swapper.fusion, fusion, ["code"])
+    yield _Part("generator", swapper.generator, {"target": picture(_PART), "code": vector(CODE)}, drawn)
+    for size in sizes:
+        yield _Part(f"swapper {size}", swapper, {"target": picture(size), "source": source}, drawn)
 
 
-def _add(done: Exported, name: str, model: bytes, card: str) -> None:
-    done.files[f"{name}.onnx"] = model
-    done.files[f"{name}.toml"] = card.encode()
-
-
-def _picture(size: int, numbers: torch.Generator) -> Tensor:
-    """Noise in the range of a normalised picture: every value that a pixel can have."""
-    return torch.rand(_SAMPLES, 3, size, size, generator=numbers) * 2 - 1
+def _files(name: str, model: bytes, card: str) -> dict[str, bytes]:
+    return {f"{name}.onnx": model, f"{name}.toml": card.encode()}

@@ -43,19 +43,19 @@ def export_in(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @needs_train
 def test_an_export_is_a_model_that_the_program_swaps_with(tmp_path: Path) -> None:
-    done = export_in(tmp_path, *SMALL, "--fusion", "gated")
+    done = export_in(tmp_path, *SMALL)
     assert (done.returncode, done.stderr) == (0, "")
-    for module in ("encoder", "fusion gated", "generator 128", "swapper 128"):
+    for module in ("encoder", "fusion linear", "generator", "swapper 128"):
         assert [line for line in done.stdout.splitlines() if line.startswith(f"{module} ") and "e-0" in line]
     assert "These weights are random" in done.stdout
     models = tmp_path / "models"
-    assert {path.name for path in models.glob("*.onnx")} == {"modular_gated_128.onnx", "modular_gated_encoder.onnx"}
-    assert load_card("modular_gated_128", models).family == "latent"
+    assert {path.name for path in models.glob("*.onnx")} == {"modular_linear_128.onnx", "modular_linear_encoder.onnx"}
+    assert load_card("modular_linear_128", models).family == "latent"
 
     live = ["--source", str(sample_source()), "--input", "demo", "--output", "out.mp4", "--duration", "0.5"]
-    swapped = run(tmp_path, str(ROOT / "run_live.py"), *live, "--set", "swap.engine=modular_gated_128")
+    swapped = run(tmp_path, str(ROOT / "run_live.py"), *live, "--set", "swap.engine=modular_linear_128")
     assert swapped.returncode == 0, swapped.stderr
-    assert "modular_gated_128 on onnxrt" in " ".join((swapped.stdout + swapped.stderr).split())
+    assert "modular_linear_128 on onnxrt" in " ".join((swapped.stdout + swapped.stderr).split())
     assert (tmp_path / "out.mp4").stat().st_size > 0
 
 

@@ -31,7 +31,7 @@ from realtime.placard import placard
 from realtime.recognise import embedding_of_photo, open_recogniser
 from realtime.sinks import Sink, SinkSpec, SinkWish, open_sink, parse_output
 from realtime.sources import Source, SourceInfo, SourceSpec, SourceWish, open_source, parse_input
-from realtime.swappers import OPTIONAL_STEPS, Kit, Look, family
+from realtime.swappers import Kit, Look, Masks, family, optional_steps
 from realtime.track import Tracker
 from realtime.vectorcache import VectorCache
 
@@ -116,6 +116,8 @@ def make_kit(settings: Settings, networks: Networks, meter: Meter, tell: Callabl
         colour=settings.swap.colour,
         opacity=settings.swap.opacity,
         boost=settings.swap.boost,
+        morph=settings.swap.morph,
+        blend=settings.swap.blend,
     )
     return Kit(
         networks.device,
@@ -123,8 +125,20 @@ def make_kit(settings: Settings, networks: Networks, meter: Meter, tell: Callabl
         settings.swap.engine,
         look,
         meter,
+        masks=make_masks(settings),
         cache=VectorCache(cache_folder()),
         tell=tell,
+    )
+
+
+def make_masks(settings: Settings) -> Masks:
+    """Say what is kept of the person in view."""
+    return Masks(
+        occlusion=settings.masks.occlusion,
+        regions=settings.masks.regions,
+        every_n=settings.masks.every_n,
+        obstacles=settings.swap.obstacles,
+        own_mouth=settings.swap.own_mouth,
     )
 
 
@@ -201,7 +215,7 @@ def build_chooser(settings: Settings) -> Chooser:
 
 def build_budget(settings: Settings) -> Budget:
     """Make what decides how much work a frame gets; with one level only where quality may not adapt."""
-    steps = OPTIONAL_STEPS if settings.swap.obstacles else ()
+    steps = optional_steps(settings.swap.engine, make_masks(settings), bool(settings.enhance.model))
     levels: Sequence[Level] = ladder(steps, settings.tracking.detect_every_n, settings.quality.min_scale)
     return Budget(levels if settings.quality.adaptive else levels[:1], settings.quality.target_fps)
 

@@ -109,6 +109,11 @@ class Budget:
         self.reason = ""
 
     @property
+    def best(self) -> Quality:
+        """What frames get when the load allows everything."""
+        return self._levels[0].quality
+
+    @property
     def quality(self) -> Quality:
         """What the next frame gets. ``reason`` says in words why it last changed."""
         return self._levels[self._level].quality

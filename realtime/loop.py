@@ -235,7 +235,7 @@ class _Production:
         new = self._show.budget.update(now_s, cost_ms, 1 / fps)
         if new is not old:
             self._show.meter.quality_changed(now_s, old, new, self._show.budget.reason)
-            self._show.on_event(f"{quality_text(new)}: {self._show.budget.reason}")
+            self._show.on_event(f"{quality_text(new, self._show.budget.best.steps)}: {self._show.budget.reason}")
         return new
 
     def _goes_on(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from realtime.meter import Percentiles, Stats
 from realtime.swappers import OPTIONAL_STEPS
 from realtime.types import Quality
@@ -30,7 +32,7 @@ def status_line(stats: Stats, faces: int) -> str:
         f"{sum(stats.drops.values())} dropped",
     ]
     if stats.quality_changes:
-        parts.append(quality_text(stats.quality_changes[-1].new))
+        parts.append(quality_text(stats.quality_changes[-1].new, stats.quality_changes[0].old.steps))
     return " | ".join(parts)
 
 
@@ -68,9 +70,9 @@ def slowest(latency_ms: dict[str, Percentiles]) -> Percentiles:
     return max(latency_ms.values(), key=lambda figures: figures.p95, default=NONE)
 
 
-def quality_text(quality: Quality) -> str:
-    """Say a quality in words, with the optional steps that it leaves out."""
-    left_out = "".join(f", without {step}" for step in OPTIONAL_STEPS if step not in quality.steps)
+def quality_text(quality: Quality, steps: Collection[str]) -> str:
+    """Say a quality in words, with those optional steps of the run, ``steps``, that it leaves out."""
+    left_out = "".join(f", without {step}" for step in OPTIONAL_STEPS if step in steps and step not in quality.steps)
     return f"quality {quality.scale:.0%} size{left_out}, a look for new faces every {quality.detect_every_n} frames"
 
 

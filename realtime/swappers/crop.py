@@ -93,7 +93,8 @@ class CropSwapper:
             self._network.develop(gain, offset, self._patch)
         if self._poisson is not None:
             with self._meter.lap("poisson"):
-                self._poisson.blend(pixels, picture_from_crop, self._opacity.outline, self._patch)
+                if not self._poisson.blend(pixels, picture_from_crop, self._opacity.outline, self._patch):
+                    self._meter.count("poisson left out")
         with self._meter.lap("paste"):
             self._device.paste(pixels, self._patch, picture_from_crop)
         self.painted = Painted(self._patch[..., 3], picture_from_crop)

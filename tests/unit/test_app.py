@@ -7,7 +7,6 @@ import pytest
 from realtime import app
 from realtime.config import Settings, default_layer, from_set_options, resolve
 from realtime.sources import SourceInfo, SourceSpec
-from realtime.swappers import OPTIONAL_STEPS
 from realtime.types import Size
 
 
@@ -60,5 +59,25 @@ def test_quality_that_may_not_adapt_never_does() -> None:
 
 
 def test_obstacles_run_when_they_are_wanted() -> None:
-    assert app.build_budget(made()).quality.steps == frozenset(OPTIONAL_STEPS)
+    assert app.build_budget(made()).quality.steps == {"obstacles"}
     assert app.build_budget(made("swap.obstacles=false")).quality.steps == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "steps"),
+    [
+        (["swap.engine=a", "masks.occlusion=b", "masks.regions=c", "enhance.model=d"], "enhance regions occlusion"),
+        (["swap.engine=a", "masks.regions=c"], "regions obstacles"),
+        (["swap.engine=a", "masks.occlusion=b", "swap.obstacles=false"], "occlusion"),
+        (["masks.occlusion=b", "masks.regions=c"], "obstacles"),
+    ],
+)
+def test_a_run_has_the_optional_steps_of_its_settings_and_sheds_them_in_order(wanted: list[str], steps: str) -> None:
+    budget, shed = app.build_budget(made(*wanted)), []
+    assert budget.quality.steps == set(steps.split())
+    before = budget.quality.steps
+    for number in range(2000):
+        after = budget.update(number / 30, 36.0, 1 / 30).steps
+        shed += [step for step in steps.split() if step in before - after]
+        before = after
+    assert shed == steps.split()

@@ -53,8 +53,13 @@ def test_a_change_of_quality_stays_visible() -> None:
 
 
 def test_a_quality_names_the_steps_that_it_leaves_out() -> None:
-    assert "without obstacles" in quality_text(FULL)
-    assert "without" not in quality_text(Quality(1.0, 5, frozenset(OPTIONAL_STEPS)))
+    assert "without obstacles" in quality_text(FULL, OPTIONAL_STEPS)
+    assert "without" not in quality_text(Quality(1.0, 5, frozenset(OPTIONAL_STEPS)), OPTIONAL_STEPS)
+
+
+def test_a_quality_does_not_name_steps_that_the_run_never_had() -> None:
+    assert "without" not in quality_text(FULL, ())
+    assert quality_text(FULL, ["enhance"]).count("without") == 1
 
 
 def test_drops_are_told_by_cause_the_most_frequent_first() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,11 +23,16 @@ class Entry(NamedTuple):
         target: ``"module:Class"``; the module has ``probe() -> Availability``.
         needs: packages to import that it cannot work without.
         install: how to get them.
+        providers: whether a runtime can run on several things, see :mod:`engines.providers`.
+        doubtful: whether what a runtime computes is compared with a card's first runtime before it is used, because it
+            may take a lower precision than the model states.
     """
 
     target: str
     needs: tuple[str, ...]
     install: str
+    providers: bool = False
+    doubtful: bool = False
 
 
 DEVICES: dict[str, Entry] = {
@@ -34,8 +41,8 @@ DEVICES: dict[str, Entry] = {
 
 RUNTIMES: dict[str, Entry] = {
     "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
-    "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime"),
-    "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install openvino"),
+    "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime", providers=True),
+    "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install openvino", doubtful=True),
 }
 
 Kind = Literal["device", "runtime"]
@@ -85,25 +92,55 @@ def open_device(name: str) -> Device:
     return device
 
 
-def open_engine(card: ModelCard, runtime: str = "auto", threads: int = 1) -> Engine:
+def open_engine(
+    card: ModelCard,
+    runtime: str = "auto",
+    threads: int = 0,
+    provider: str = "auto",
+    allow_cpu: bool = False,
+    batch: int = 1,
+) -> Engine:
     """Find a model's file, verify it and load it.
 
     Args:
-        card: the model.
+        card: the model, for one picture.
         runtime: in ``RUNTIMES``, or "auto": the first that the card names. "auto" never takes another in its place
             when that one cannot be used, because a slower one would go unnoticed.
-        threads: for a runtime on the processor, >= 1.
+        threads: for a runtime on the processor; 0 for as many as pay: one for the embedded models, where a second
+            gains a quarter and takes the core that camera and meeting need, else one for each core.
+        provider: what ONNX Runtime runs on, in ``providers.PROVIDERS``, or "auto": the first that runs the model.
+            Other runtimes run on the processor.
+        allow_cpu: let operators that the provider lacks go to the processor.
+        batch: pictures in one run, >= 1.
 
     Returns:
         The engine; its ``runtime`` says what really runs.
 
     Raises:
         ModelError: the file is missing or damaged.
-        EngineError: the runtime is unknown, cannot serve this card, or cannot be used here; the message says why.
+        EngineError: the runtime or the provider is unknown, cannot serve this card, or cannot be used here, or the
+            model cannot take so many pictures in one run; the message says why.
     """
     from engines import store  # noqa: PLC0415  (platformdirs and pydantic load only when a model is opened)
+    from engines.batch import batch_of, open_batched  # noqa: PLC0415
 
     name = card.runtimes[0] if runtime == "auto" else runtime
+    entry = _usable(card, name)
+    path = store.find(card)
+    extra = {"provider": provider, "allow_cpu": allow_cpu} if entry.providers else {}
+    load = partial(_load(entry), path=path, threads=threads or _threads_for(path), **extra)
+
+    def make(asked: ModelCard) -> Engine:
+        engine: Engine = load(asked)
+        if entry.doubtful and name != card.runtimes[0] and batch_of(asked) <= 1:  # more are held against single runs
+            _demand_precision(asked, path, name, engine)
+        return engine
+
+    return open_batched(card, batch, make) if batch > 1 else make(card)
+
+
+def _usable(card: ModelCard, name: str) -> Entry:
+    """Find a runtime that serves a card, or raise ``EngineError``."""
     if name in RUNTIMES and name not in card.runtimes:
         raise EngineError(
             f"runtime {name!r} cannot serve model {card.name}", f"use one of: {', '.join(card.runtimes)}, or auto"
@@ -113,8 +150,31 @@ def open_engine(card: ModelCard, runtime: str = "auto", threads: int = 1) -> Eng
         others = [other for other in card.runtimes if other != name and probe("runtime", other).ok]
         hint = f"{found.hint}, or choose runtime {' or '.join(others)}" if others else found.hint
         raise EngineError(f"model {card.name} needs runtime {name!r}: {found.reason}", hint)
-    engine: Engine = _load(RUNTIMES[name])(card, store.find(card), threads)
-    return engine
+    return RUNTIMES[name]
+
+
+def _threads_for(path: Path) -> int:
+    from engines.folders import EMBEDDED  # noqa: PLC0415
+    from engines.processor import cores  # noqa: PLC0415
+
+    return 1 if path.parent == EMBEDDED else cores()
+
+
+def _demand_precision(card: ModelCard, path: Path, name: str, engine: Engine) -> None:
+    """Hold an engine against the card's first runtime, once for each model, version and processor."""
+    from engines import precision, store  # noqa: PLC0415
+    from engines.processor import processor  # noqa: PLC0415
+
+    first = card.runtimes[0]
+    versions = (probe("runtime", name).reason, probe("runtime", first).reason)
+    key = (store.fingerprint(path, card), *versions, processor())
+    try:
+        precision.demand_precision(
+            card, engine, lambda: open_engine(card, first, provider="cpu"), key, precision.verdicts()
+        )
+    except EngineError:
+        engine.close()
+        raise
 
 
 def _module(entry: Entry) -> ModuleType:

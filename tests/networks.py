@@ -59,6 +59,45 @@ def write(
     return path
 
 
+def write_swapper(path: Path, kind: str = "plain", batch: int | str = 1) -> tuple[Path, ModelCard]:
+    """A network that changes a picture by an identity, and its card for one picture.
+
+    ``kind`` says how it bears several pictures though it declares ``batch``: "plain" does, "stiff" has a shape built in
+    that fails, "mixing" gives each picture something of the others.
+    """
+    rng = np.random.default_rng(3)
+    weights = [
+        constant("kernel", rng.normal(0, 0.3, (3, 3, 3, 3)).astype(np.float32)),
+        constant("style", rng.normal(0, 1, (4, 3)).astype(np.float32)),
+        constant("axes", np.array([2, 3], np.int64)),
+        constant("stiff", np.array([1, 3, 8, 8], np.int64)),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["target", "kernel"], ["drawn"], pads=[1, 1, 1, 1]),
+        helper.make_node("MatMul", ["source", "style"], ["shift"]),
+        helper.make_node("Unsqueeze", ["shift", "axes"], ["shift4"]),
+        helper.make_node("Add", ["drawn", "shift4"], ["styled"]),
+        {
+            "plain": helper.make_node("Identity", ["styled"], ["last"]),
+            "stiff": helper.make_node("Reshape", ["styled", "stiff"], ["last"]),
+            "mixing": helper.make_node("ReduceMean", ["styled"], ["mean"], axes=[0]),
+        }[kind],
+    ]
+    if kind == "mixing":
+        nodes.append(helper.make_node("Add", ["styled", "mean"], ["last"]))
+    nodes.append(helper.make_node("Sigmoid", ["last"], ["output"]))
+    write(
+        path,
+        nodes,
+        [tensor("target", (batch, 3, 8, 8)), tensor("source", (1, 4))],
+        [tensor("output", (batch, 3, 8, 8))],
+        weights,
+    )
+    picture = TensorSpec("target", (1, 3, 8, 8), "float32", "NCHW", "RGB", (0.0,) * 3, (1 / 255,) * 3)
+    output = TensorSpec("output", (1, 3, 8, 8), "float32", "NCHW", "RGB", (0.0,) * 3, (1 / 255,) * 3)
+    return path, card_of(path, [picture, TensorSpec("source", (1, 4))], [output])
+
+
 def write_yunet(path: Path, side: int, seed: int = 0) -> Path:
     """A network with the inputs and outputs of YuNet: one convolution for each output, random weights.
 

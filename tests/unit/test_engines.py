@@ -3,19 +3,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engines.card import Licence, ModelCard, load_card
+from engines.card import load_card
 from engines.contract import TensorSpec
 from engines.errors import EngineError
 from engines.litert import LiteRtEngine
-from engines.onnxrt import OnnxRuntimeEngine
 from engines.registry import open_engine
-from engines.store import EMBEDDED, find
+from engines.store import EMBEDDED
 from tests.conftest import ROOT
 
 MESH = load_card("face_landmark")
@@ -88,95 +86,12 @@ def test_opening_an_engine_prints_nothing_and_hides_nothing() -> None:
     assert done.stderr == "real\n"
 
 
-@pytest.fixture(scope="module")
-def scrfd(data_dir: Path) -> tuple[ModelCard, Path]:
-    """A card for the real SCRFD weights beside the project, which may be used in tests only."""
-    path = data_dir / "models" / "scrfd_500m_kps.onnx"
-    rows = (12800, 3200, 800)
-    outputs = [TensorSpec(f"out{i}", (1, rows[i % 3], (1, 4, 10)[i // 3])) for i in range(9)]
-    picture = TensorSpec("images", (1, 3, 640, 640), "float32", "NCHW", "RGB", (127.5,) * 3, (1 / 128,) * 3)
-    return (
-        ModelCard(
-            "scrfd_500m_kps", path.name, path.stat().st_size, sha256(path.read_bytes()).hexdigest(), "scrfd",
-            ("onnxrt",), Licence("non-commercial", "InsightFace", False, "tests"), (picture,), tuple(outputs),
-        ),
-        path,
-    )  # fmt: skip
+def test_threads_0_is_one_for_the_embedded_models() -> None:
+    assert open_engine(MESH).runtime.endswith("1 thread")
+    assert open_engine(MESH, threads=2).runtime.endswith("2 threads")
 
 
-@pytest.mark.data
-def test_onnx_runtime_runs_a_real_model_on_the_provider_asked_for(scrfd: tuple[ModelCard, Path]) -> None:
-    card, path = scrfd
-    assert find(card, (path.parent,)) == path
-    engine = OnnxRuntimeEngine(card, path)
-    assert engine.runtime.startswith("onnxrt ")
-    assert engine.runtime.endswith("CPUExecutionProvider, 1 thread")
-    x = np.random.default_rng(0).random(card.inputs[0].shape, np.float32)
-    first = [out.copy() for out in engine.run(x)]
-    other = engine.run(np.zeros_like(x))
-    assert any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-    for a, b in zip(first, engine.run(x.copy()), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    assert [out.shape for out in first] == [spec.shape for spec in card.outputs]
-    engine.close()
-    with pytest.raises(EngineError, match="closed"):
-        engine.run(x)
-
-
-@pytest.mark.data
-def test_the_binding_gives_what_a_plain_run_gives(scrfd: tuple[ModelCard, Path]) -> None:
-    card, path = scrfd
-    free = replace(card, outputs=tuple(replace(s, shape=(1, -1, s.shape[2])) for s in card.outputs))
-    x = np.random.default_rng(1).random(card.inputs[0].shape, np.float32)
-    with pytest.raises(EngineError, match=r"the card says 'out0'"):
-        OnnxRuntimeEngine(replace(card, outputs=(replace(card.outputs[0], shape=(1, 5, 1)),)), path)
-    bound = OnnxRuntimeEngine(card, path).run(x)
-    for a, b in zip(bound, OnnxRuntimeEngine(free, path).run(x), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.data
-def test_a_provider_that_is_not_there_is_refused_with_those_that_are(scrfd: tuple[ModelCard, Path]) -> None:
-    card, path = scrfd
-    with pytest.raises(EngineError, match=r"no NoSuchExecutionProvider here, only .*CPUExecutionProvider"):
-        OnnxRuntimeEngine(card, path, provider="NoSuchExecutionProvider")
-
-
-@pytest.mark.data
-def test_a_model_that_would_fall_to_the_processor_is_refused(scrfd: tuple[ModelCard, Path]) -> None:
-    # The Azure provider comes with every build and runs no operator of its own, so all of them would fall back.
-    import onnxruntime as ort
-
-    if "AzureExecutionProvider" not in ort.get_available_providers():
-        pytest.skip("this build of ONNX Runtime has no provider that runs nothing")
-    card, path = scrfd
-    with pytest.raises(EngineError, match="on AzureExecutionProvider"):
-        OnnxRuntimeEngine(card, path, provider="AzureExecutionProvider")
-    allowed = OnnxRuntimeEngine(card, path, provider="AzureExecutionProvider", allow_cpu=True)
-    assert "AzureExecutionProvider then CPUExecutionProvider" in allowed.runtime
-
-
-def test_onnx_runtime_refuses_a_file_that_is_no_model(tmp_path: Path) -> None:
-    (tmp_path / "x.onnx").write_bytes(b"no model")
-    with pytest.raises(EngineError, match="ONNX Runtime cannot load"):
-        OnnxRuntimeEngine(MESH, tmp_path / "x.onnx")
-
-
-@pytest.mark.data
-def test_openvino_and_onnx_runtime_agree_on_a_real_model(scrfd: tuple[ModelCard, Path]) -> None:
-    pytest.importorskip("openvino", reason="the optional runtime openvino is not installed")
-    from engines.openvino import OpenVinoEngine
-
-    card, path = scrfd
-    x = np.random.default_rng(2).uniform(-1, 1, card.inputs[0].shape).astype(np.float32)
-    for a, b in zip(OnnxRuntimeEngine(card, path).run(x), OpenVinoEngine(card, path).run(x), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
-
-
-def test_openvino_refuses_a_file_that_is_no_model(tmp_path: Path) -> None:
-    pytest.importorskip("openvino", reason="the optional runtime openvino is not installed")
-    from engines.openvino import OpenVinoEngine
-
-    (tmp_path / "x.tflite").write_bytes(b"no model")
-    with pytest.raises(EngineError, match="OpenVINO cannot load"):
-        OpenVinoEngine(MESH, tmp_path / "x.tflite")
+def test_a_model_that_takes_one_picture_is_refused_more() -> None:
+    with pytest.raises(EngineError, match="model face_landmark cannot take 3 pictures in one run") as caught:
+        open_engine(MESH, batch=3)
+    assert "one after another" in caught.value.hint

@@ -10,7 +10,8 @@ from realtime.beat import Beat
 from realtime.cast import Looks
 from realtime.embedding import Embedding, mean_of, mixed
 from realtime.meter import Meter
-from realtime.swappers import Swapper
+from realtime.swappers import Painted
+from realtime.swappers.crop import CropSwapper
 from realtime.types import F32, U8, Face
 
 
@@ -32,7 +33,7 @@ class LikenessSwapper:
 
     def __init__(
         self,
-        swapper: Swapper,
+        swapper: CropSwapper,
         latent: F32,
         source: Embedding,
         likeness: float,
@@ -59,6 +60,11 @@ class LikenessSwapper:
                 self._look(pixels, face, now_s)
         self._latent[:] = self._latents[face.track_id]
         return self._swapper.swap(pixels, face, now_s, steps)
+
+    @property
+    def painted(self) -> Painted | None:
+        """See :class:`realtime.swappers.crop.CropSwapper`."""
+        return self._swapper.painted
 
     def forget(self, followed: Collection[int]) -> None:
         """See :class:`realtime.swappers.Swapper`."""

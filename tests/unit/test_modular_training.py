@@ -14,6 +14,7 @@ from engines.modular.swapper import Pipeline, PipelineConfig
 from engines.modular.train import Batch, losses, step
 
 STEPS = 6
+LEAST_GRADIENT = 1e-6  # a bias before a normalisation, which nothing can learn, has 1e-8 of rounding; others 1e-4
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,7 @@ def test_every_parameter_of_encoder_fusion_and_generator_gets_a_gradient(fusion:
     without = [
         name
         for name, parameter in learner.named_parameters()
-        if parameter.grad is None or not parameter.grad.isfinite().all() or not parameter.grad.abs().max() > 0
+        if parameter.grad is None or not parameter.grad.isfinite().all() or parameter.grad.abs().max() < LEAST_GRADIENT
     ]
     assert without == []
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from engines import patch as patches
 from engines import raster
 from engines.contract import Availability, TensorSpec
+from engines.paste import Paster
 from engines.processor import processor
 
+_Planes = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 _Layers = tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.float32], NDArray[np.float32]]
-
-
-_INVERSE = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 
 
 def probe() -> Availability:
@@ -36,6 +35,8 @@ class CpuDevice:
         self._crops: dict[tuple[int, int], tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
         self._drawing: _Layers | None = None
         self._tables: dict[TensorSpec, tuple[NDArray[np.float32], ...]] = {}
+        self._rules: dict[TensorSpec, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
+        self._paster = Paster()
 
     @property
     def name(self) -> str:
@@ -77,39 +78,30 @@ class CpuDevice:
         out: NDArray[np.uint8],
     ) -> tuple[float, float]:
         """See :class:`engines.contract.Device`."""
+        rule = self._rule_of(spec)
         tiles = round(len(tensor) ** 0.5)
+        pixels = out.view(np.uint32)[..., 0]
         low, high = np.inf, -np.inf
         for number in range(len(tensor)):
-            woven = out[number // tiles :: tiles, number % tiles :: tiles]
-            for channel in range(3):
-                plane, factor, shift = _plane(tensor, spec, number, channel)
-                ends = patches.develop(plane, factor, shift, gain[channel], offset[channel], woven[..., channel])
-                low, high = min(low, ends[0]), max(high, ends[1])
-                if np.isnan(ends[0]):
-                    return np.nan, np.nan
+            woven = pixels[number // tiles :: tiles, number % tiles :: tiles] if tiles > 1 else pixels
+            planes = _planes(tensor[number], spec)
+            least, most = patches.develop(*planes, *rule, gain, offset, woven)
+            if np.isnan(least):
+                return np.nan, np.nan
+            low, high = min(low, least), max(high, most)
         return low, high
 
     def tone(
         self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
     ) -> None:
         """See :class:`engines.contract.Device`."""
-        for channel in range(3):
-            out[:, channel] = patches.tone(*_plane(tensor, spec, 0, channel), weight)
+        patches.tone(*_planes(tensor[0], spec), *self._rule_of(spec), weight, out)
 
     def paste(
         self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
     ) -> None:
         """See :class:`engines.contract.Device`."""
-        height, width = patch.shape[:2]
-        corners = np.array([(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)], np.float64)
-        reached = corners @ picture_from_patch[:, :2].T + picture_from_patch[:, 2]
-        left, top = np.maximum(np.floor(reached.min(axis=0)), 0).astype(int)
-        right, bottom = np.minimum(np.ceil(reached.max(axis=0)) + 1, picture.shape[1::-1]).astype(int)
-        if right <= left or bottom <= top:
-            return
-        patch_from_part = cv2.invertAffineTransform(picture_from_patch - [[0, 0, left], [0, 0, top]])
-        laid = cv2.warpAffine(patch, patch_from_part, (right - left, bottom - top), flags=_INVERSE)
-        patches.lay_over(picture[top:bottom, left:right], laid)
+        self._paster.paste(picture, patch, picture_from_patch)
 
     def unwrap(
         self,
@@ -176,6 +168,14 @@ class CpuDevice:
             )
         return self._crops[width, height]
 
+    def _rule_of(self, spec: TensorSpec) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return what makes grey levels of a tensor: times, plus, (3,) each in the order blue, green, red."""
+        if spec not in self._rules:
+            order = slice(None, None, -1 if spec.colour == "RGB" else 1)
+            scale, mean = np.array(spec.scale[order]), np.array(spec.mean[order])
+            self._rules[spec] = (1 / scale).astype(np.float32), mean.astype(np.float32)
+        return self._rules[spec]
+
     def _tables_of(self, spec: TensorSpec) -> tuple[NDArray[np.float32], ...]:
         """Return the tables from a pixel's value to the input's, made when a spec is first seen.
 
@@ -222,10 +222,7 @@ def _shrunk(picture: NDArray[np.uint8], picture_from_crop: NDArray[np.float64]) 
     return (int(width), int(height)) if width.is_integer() and height.is_integer() else None
 
 
-def _plane(
-    tensor: NDArray[np.float32], spec: TensorSpec, number: int, channel: int
-) -> tuple[NDArray[np.float32], np.float32, np.float32]:
-    """Blue (0), green or red (2) of one picture of a tensor, and what makes grey levels of it: times, plus."""
-    index = 2 - channel if spec.colour == "RGB" else channel
-    plane = tensor[number, index] if spec.layout == "NCHW" else tensor[number, ..., index]
-    return plane, np.float32(1 / spec.scale[index]), np.float32(spec.mean[index])
+def _planes(tensor: NDArray[np.float32], spec: TensorSpec) -> _Planes:
+    """Blue, green and red of one picture in a tensor, each (h, w), views."""
+    first, second, third = tensor if spec.layout == "NCHW" else (tensor[..., k] for k in range(3))
+    return (third, second, first) if spec.colour == "RGB" else (first, second, third)

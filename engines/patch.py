@@ -1,6 +1,8 @@
 """Compiled kernels between engine tensors, upright patches and pictures; knows planes of numbers, not what they show.
 
 Every kernel releases the GIL, allocates nothing and writes only into the arrays it is given, as those of ``raster`` do.
+Where speed matters the innermost loop runs over a contiguous row in the smallest integers that hold the numbers, which
+is what compilers turn into vector instructions. What that gained was measured on one core of an EPYC with AVX-512.
 """
 
 from __future__ import annotations
@@ -16,71 +18,151 @@ Array = NDArray[Any]
 TONE_STEP = 4
 """Every so many pixels each way tell the tone: 1024 samples of a crop of 128 pixels."""
 
+_MOST = np.int32(2**31 - 1)
+_LEAST = np.int32(-(2**31) + 1)
+_SIGN = np.int32(31)
+_BLACK, _WHITE = np.float32(0), np.float32(255)
+_OPAQUE, _HALF, _BYTE = np.uint16(255), np.uint16(128), np.uint16(8)
 _kernel = njit(cache=True, nogil=True)
 
 
 @_kernel
-def develop(plane: Array, factor: Any, shift: Any, gain: Any, offset: Any, out: Array) -> tuple[float, float]:
-    """Turn one channel of a tensor into one channel of a picture.
+def _rank(bits: Any) -> Any:
+    """Integer that is ordered as the float with these bits is, NaN at either end; its own inverse."""
+    return np.int32(bits ^ ((bits >> _SIGN) & _MOST))
+
+
+@_kernel
+def _byte(value: Any, times: Any, plus: Any) -> Any:
+    """Rounds down and clips to 0..255."""
+    return np.uint32(np.int32(min(max(value * times + plus, _BLACK), _WHITE)))
+
+
+@_kernel
+def develop(
+    blue: Array, green: Array, red: Array, factor: Array, shift: Array, gain: Array, offset: Array, out: Array
+) -> tuple[float, float]:
+    """Turn a picture in a tensor into a picture of bytes.
+
+    The least and greatest values are looked for among the bits, as integers: a compiler may not reorder comparisons of
+    floats, because of NaN, and so makes no vectors of them. Three planes of 128 by 128 take 10 us; they took 76 with
+    floats, channel after channel.
 
     Args:
-        plane: (h, w) float32, may be strided.
-        factor: grey levels for a step of 1.
-        shift: grey level of 0.
-        gain: multiplies the pixel.
-        offset: added after that.
-        out: (h, w) uint8, may be strided; overwritten, rounded and clipped.
+        blue: (h, w) float32 plane of the tensor, may be strided.
+        green: (h, w), likewise.
+        red: (h, w), likewise.
+        factor: (3,) float32 BGR, grey levels for a step of 1.
+        shift: (3,) float32 BGR, grey level of 0.
+        gain: (3,) float32 BGR, multiplies the pixel.
+        offset: (3,) float32 BGR in grey levels, added after that.
+        out: (h, w) uint32, may be strided: the four bytes of a pixel, blue lowest. Blue, green and red are overwritten,
+            rounded and clipped.
 
     Returns:
-        Least and greatest grey level before ``gain``; NaN both if any value is not finite.
+        Least and greatest grey level of any channel before ``gain``; NaN both if any value is not finite.
     """
-    height, width = plane.shape
-    low, high, total = np.float32(np.inf), np.float32(-np.inf), np.float32(0)
-    half, white, black = np.float32(0.5), np.float32(255), np.float32(0)
-    for y in range(height):
-        for x in range(width):
-            level = plane[y, x] * factor + shift
-            low, high, total = min(low, level), max(high, level), total + level * np.float32(0)
-            out[y, x] = np.uint8(min(max(level * gain + offset, black), white) + half)
-    if total != 0:  # infinity or NaN times 0 is NaN, which is not 0
-        return np.nan, np.nan
+    low, high = np.float32(np.inf), np.float32(-np.inf)
+    least_b, least_g, least_r = _MOST, _MOST, _MOST
+    most_b, most_g, most_r = _LEAST, _LEAST, _LEAST
+    times_b, times_g, times_r = factor[0] * gain[0], factor[1] * gain[1], factor[2] * gain[2]
+    half = np.float32(0.5)
+    plus_b = shift[0] * gain[0] + offset[0] + half
+    plus_g = shift[1] * gain[1] + offset[1] + half
+    plus_r = shift[2] * gain[2] + offset[2] + half
+    for y in range(out.shape[0]):
+        blues, greens, reds, pixels = blue[y], green[y], red[y], out[y]
+        for x in range(pixels.size):
+            b, g = _byte(blues[x], times_b, plus_b), _byte(greens[x], times_g, plus_g)
+            r = _byte(reds[x], times_r, plus_r)
+            bgr = b | np.uint32(g << np.uint32(8)) | np.uint32(r << np.uint32(16))
+            pixels[x] = (pixels[x] & np.uint32(0xFF000000)) | bgr
+        bits_b, bits_g, bits_r = blues.view(np.int32), greens.view(np.int32), reds.view(np.int32)
+        for x in range(pixels.size):
+            b, g, r = _rank(bits_b[x]), _rank(bits_g[x]), _rank(bits_r[x])
+            least_b, most_b = min(least_b, b), max(most_b, b)
+            least_g, most_g = min(least_g, g), max(most_g, g)
+            least_r, most_r = min(least_r, r), max(most_r, r)
+    for k, ranks in enumerate(((least_b, most_b), (least_g, most_g), (least_r, most_r))):
+        for rank in ranks:
+            value = np.int32(_rank(rank)).view(np.float32)
+            if not np.isfinite(value):
+                return np.nan, np.nan
+            level = value * factor[k] + shift[k]
+            low, high = min(low, level), max(high, level)
     return float(low), float(high)
 
 
 @_kernel
-def tone(plane: Array, factor: Any, shift: Any, weight: Array) -> tuple[float, float]:
-    """Mean and standard deviation of one channel, in grey levels.
+def tone(blue: Array, green: Array, red: Array, factor: Array, shift: Array, weight: Array, out: Array) -> None:
+    """Measure the mean and the standard deviation of a picture in a tensor, in grey levels.
 
     Args:
-        plane: (h, w) float32, may be strided.
-        factor: grey levels for a step of 1.
-        shift: grey level of 0.
-        weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32.
+        blue: (h, w) float32 plane of the tensor, may be strided.
+        green: (h, w), likewise.
+        red: (h, w), likewise.
+        factor: (3,) float32 BGR, grey levels for a step of 1.
+        shift: (3,) float32 BGR, grey level of 0.
+        weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32; not all 0.
+        out: (2, 3) float32 BGR; overwritten.
     """
-    total, first, second = 0.0, 0.0, 0.0
-    for y in range(weight.shape[0]):
-        for x in range(weight.shape[1]):
-            level, share = plane[y * TONE_STEP, x * TONE_STEP] * factor + shift, weight[y, x]
-            total += share
-            first += share * level
-            second += share * level * level
-    mean = first / total
-    return mean, np.sqrt(max(second / total - mean * mean, 0.0))
+    for k, plane in enumerate((blue, green, red)):
+        total, first, second = 0.0, 0.0, 0.0
+        for y in range(weight.shape[0]):
+            for x in range(weight.shape[1]):
+                # In double precision: the deviation is what is left of two large numbers.
+                level = np.float64(plane[y * TONE_STEP, x * TONE_STEP]) * factor[k] + shift[k]
+                share = np.float64(weight[y, x])
+                total += share
+                first += share * level
+                second += share * level * level
+        mean = first / total
+        out[0, k], out[1, k] = mean, np.sqrt(max(second / total - mean * mean, 0.0))
 
 
 @_kernel
-def lay_over(picture: Array, patch: Array) -> None:
-    """Blend a patch over a part of a picture of the same size.
+def shown(patch: Array) -> tuple[int, int, int, int]:
+    """Find the part of a patch that is not wholly transparent.
 
     Args:
-        picture: (h, w, 3) uint8, may be strided by row; painted into.
         patch: (h, w, 4) uint8, the last channel is its opacity.
+
+    Returns:
+        Left, top, right and bottom, the last two just outside; all 0 where nothing is shown.
     """
-    for y in range(picture.shape[0]):
-        for x in range(picture.shape[1]):
-            share = np.int32(patch[y, x, 3])
+    left, top, right, bottom = patch.shape[1], patch.shape[0], 0, 0
+    for y in range(patch.shape[0]):
+        first = 0
+        while first < patch.shape[1] and patch[y, first, 3] == 0:
+            first += 1
+        if first == patch.shape[1]:
+            continue
+        last = patch.shape[1]
+        while last > right and patch[y, last - 1, 3] == 0:
+            last -= 1
+        left, right, top, bottom = min(left, first), max(right, last), min(top, y), y + 1
+    return (left, top, right, bottom) if bottom else (0, 0, 0, 0)
+
+
+@_kernel
+def lay_over(rows: Array, left: int, top: int, patch: Array) -> None:
+    """Blend a patch over a part of a picture.
+
+    Bytes and 16-bit numbers only: that is 0.4 ns a pixel; with 32 bits and pixels in an axis of their own it was 1.9.
+
+    Args:
+        rows: (H, W * 3) uint8, the picture by rows; painted into.
+        left: column of the patch's first pixel.
+        top: row of the patch's first pixel.
+        patch: (h, w * 4) uint8, the last of each four is the opacity. Lies wholly in the picture.
+    """
+    for y in range(patch.shape[0]):
+        over = patch[y]
+        below = rows[top + y][3 * left : 3 * left + 3 * (over.size // 4)]
+        for x in range(over.size // 4):
+            share = np.uint16(over[4 * x + 3])
+            rest = np.uint16(_OPAQUE - share)
             for k in range(3):
-                below = np.int32(picture[y, x, k])
-                # (v * 257 + 32896) >> 16 is v / 255 rounded, for every v that two bytes can make
-                moved = (np.int32(patch[y, x, k]) - below) * share
-                picture[y, x, k] = np.uint8(below + ((moved * 257 + 32896) >> 16))
+                # (n + (n >> 8)) >> 8 is (n - 128) / 255 rounded, for every n that this can make
+                n = np.uint16(np.uint16(over[4 * x + k]) * share + np.uint16(below[3 * x + k]) * rest + _HALF)
+                below[3 * x + k] = np.uint8(np.uint16(n + np.uint16(n >> _BYTE)) >> _BYTE)

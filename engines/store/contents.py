@@ -39,7 +39,7 @@ class Contents:
         return f"inputs {_text(self.inputs)}; outputs {_text(self.outputs)}"
 
 
-def refuse_pickle(path: Path) -> None:
+def _refuse_pickle(path: Path) -> None:
     """Refuse a file that can run code when it is opened, and archives.
 
     Raises:
@@ -73,7 +73,7 @@ def read(path: Path) -> Contents:
         ModelError: it is no model, is damaged, has operators that the runtime does not have, or keeps its weights in
             another file.
     """
-    refuse_pickle(path)
+    _refuse_pickle(path)
     with path.open("rb") as file:
         start = file.read(8)
     return _read_tflite(path) if start[4:] == _TFLITE_MARK else _read_onnx(path)

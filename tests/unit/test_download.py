@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.errors import ModelError
+from engines.store import disk
 from engines.store.download import TRIES, Wanted, fetch
 from engines.store.http import open_client
 from tests.mirror import Mirror, Resource
@@ -294,3 +295,59 @@ def test_an_interrupt_keeps_what_came(mirror: Mirror, client: httpx.Client, want
     kept = wanted.part.read_bytes()
     assert kept
     assert DATA.startswith(kept)
+
+
+def test_a_weak_validator_is_not_trusted_with_ranges(mirror: Mirror, client: httpx.Client, tmp_path: Path) -> None:
+    wanted = Wanted(tmp_path / "m.onnx", 0, {})
+    resource = Resource(DATA, etag='W/"one"', cuts=[1000])
+    assert get(wanted, client, mirror.offer("weak", resource)) == DATA
+    assert resource.asked == [("", ""), ("", "")]
+
+
+def scripted(*answers: httpx.Response) -> httpx.Client:
+    """A client whose server gives these answers, one after the other, without HTTP's own checks of their lengths."""
+    rest = iter(answers)
+    return open_client(transport=httpx.MockTransport(lambda _: next(rest)))
+
+
+class Stream(httpx.SyncByteStream):
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._chunks
+
+
+def test_a_refused_range_without_a_size_starts_again_and_its_text_is_not_the_file(wanted: Wanted) -> None:
+    wanted.part.write_bytes(DATA[:1000])
+    with scripted(httpx.Response(416, content=b"no such range"), httpx.Response(200, content=DATA)) as client:
+        assert get(wanted, client, "https://models.example/m") == DATA
+
+
+def test_a_stream_without_end_is_left(wanted: Wanted) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(20):
+            yield DATA
+        raise AssertionError("more was read than the file has")
+
+    with (
+        scripted(httpx.Response(200, stream=Stream(endless()))) as client,
+        pytest.raises(ModelError, match="more than"),
+    ):
+        get(wanted, client, "https://models.example/m")
+
+
+def test_fewer_bytes_than_announced_are_not_the_file_even_where_nobody_knows_its_size(tmp_path: Path) -> None:
+    wanted = Wanted(tmp_path / "m.onnx", 0, {})
+    announced = {"Content-Length": str(len(DATA))}
+    short = [httpx.Response(200, headers=announced, stream=Stream(iter([DATA[:10]]))) for _ in range(TRIES + 1)]
+    with scripted(*short) as client, pytest.raises(ModelError, match=f"stopped after 10 of {len(DATA)} bytes"):
+        get(wanted, client, "https://models.example/m")
+
+
+def test_the_name_is_given_in_one_step(wanted: Wanted) -> None:
+    wanted.part.write_bytes(DATA)
+    same = wanted.part.stat().st_ino
+    disk.commit(wanted.part, wanted.path)
+    assert wanted.path.stat().st_ino == same  # renamed, never copied: nobody can see half of it
+    assert not wanted.part.exists()

@@ -167,6 +167,12 @@ def test_an_embedded_model_needs_no_decision(mine: Path) -> None:
     assert store.find(load_card("face_landmark")).parent == store.EMBEDDED
 
 
+def test_an_embedded_model_needs_no_licence_to_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "EMBEDDED", tmp_path)
+    (tmp_path / "w.bin").write_bytes(DATA)
+    assert store.find(RESEARCH, (tmp_path,)) == tmp_path / "w.bin"
+
+
 def test_the_environment_names_the_users_folder(mine: Path) -> None:
     (mine / "w.bin").write_bytes(DATA)
     assert store.find(CARD) == mine / "w.bin"

@@ -6,7 +6,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -168,6 +168,21 @@ def test_only_one_at_a_time(mine: Path, mirror: Mirror, client: httpx.Client, da
     with alone(mine / "one.onnx"), pytest.raises(ModelError, match="another doppelcam is fetching"):
         pull(load_card("one"), ScriptedOwner(), ScriptedOwner(), client, [mirror.offer("one", Resource(data))])
     assert (mine / "one.onnx.part").read_bytes() == data[:10]
+
+
+def test_what_another_process_brought_meanwhile_is_not_fetched_again(
+    mine: Path, client: httpx.Client, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_card(mine, "one", data)
+
+    @contextmanager
+    def late(path: Path) -> Iterator[None]:
+        path.write_bytes(data)
+        yield
+
+    monkeypatch.setattr("engines.store.pull.alone", late)
+    got = pull(load_card("one"), ScriptedOwner(), ScriptedOwner(), client, ["http://127.0.0.1:1/never"])
+    assert got.how == "was already here"
 
 
 def test_many_at_once_leave_one_good_file(mine: Path, mirror: Mirror, data: bytes) -> None:

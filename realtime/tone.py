@@ -8,8 +8,8 @@ from realtime.types import F32
 
 SETTLE_S = 0.35
 """Time constant: longer than sensor noise and hands, shorter than a lamp is switched (as in ``colour``)."""
-MOST_GAIN = 1.6
-"""Contrast is not raised or lowered by more than this: a face without any is no model to follow."""
+MOST_GAIN = 1.3
+"""Contrast is not raised or lowered by more than this: hair over a cheek is contrast, and no model to follow."""
 
 
 class ToneTransfer:

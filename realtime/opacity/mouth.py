@@ -39,12 +39,12 @@ class OwnMouth:
             (side, side) uint8, 0 on the mouth and 255 away from it; valid until the next call. The outline is as steady
             as the mesh, and a shut mouth is as wide as an open one. Without a usable mesh, the new mouth stays.
         """
-        lips = geometry.apply(geometry.invert(picture_from_crop), mesh[list(topology.LIPS_OUTER), :2] - 0.5)
-        lips = (lips + 0.5) * (DRAWN_PX / self._side) - 0.5
-        width_px = float(np.ptp(lips[:, 0])) if np.isfinite(lips).all() else 0.0
-        if not 1 <= width_px <= 4 * DRAWN_PX:
+        lips = mesh[list(topology.LIPS_OUTER), :2] - 0.5
+        if not np.isfinite(lips).all():
             self._out[:] = 255
             return self._out
+        lips = (geometry.apply(geometry.invert(picture_from_crop), lips) + 0.5) * (DRAWN_PX / self._side) - 0.5
+        width_px = min(float(np.ptp(lips[:, 0])), DRAWN_PX)
         mouth = filled(lips.astype(np.float32), DRAWN_PX)
         grown = 2 * round(GROWN * width_px) + 1
         mouth = cv2.dilate(mouth, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (grown, grown)))

@@ -38,6 +38,11 @@ def grey(g: Graph, x: str) -> str:
     return g.scalar(g.scalar(x, "Mul", 0.0), "Add", 0.5)
 
 
+def one_colour(g: Graph, x: str) -> str:
+    """Each channel of an NCHW picture its own mean, which no least and greatest value tells."""
+    return g.add("Add", g.scalar(x, "Mul", 0.0), g.add("ReduceMean", x, axes=[2, 3], keepdims=1))
+
+
 def not_a_number(g: Graph, x: str) -> str:
     return g.add("Add", x, g.add("Sqrt", g.scalar(g.scalar(x, "Mul", 0.0), "Sub", 1.0)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ def generator(
         g.add("Sigmoid", g.conv(x, w, 1, gain=2.0), out=mask)
 
 
+@cache
 def latent_swapper(
     name: str = "test_inswapper",
     *,
@@ -177,6 +179,7 @@ def emap_of(seed: int = 0) -> NDArray[np.float32]:
     return np.random.default_rng(seed + 1000).normal(0, 0.06, (LATENT, LATENT)).astype(np.float32)
 
 
+@cache
 def image_swapper(
     name: str = "test_uniface",
     *,
@@ -190,7 +193,7 @@ def image_swapper(
     """A swapper that takes the identity as a picture: uniface_256 by default; blendswap_256 with 112 and unsigned."""
     g = Graph(np.random.default_rng(seed))
     norm = SIGNED if signed else UNIT
-    inputs = picture("target", side, norm, batch=batch), picture("source", source_side)
+    inputs = picture("target", side, norm, batch=batch), picture("source", source_side, batch=batch)
     outputs = (picture("output", side, norm, batch=batch),)
     x = "source"
     for src, dst in ((3, WIDTH), (WIDTH, 2 * WIDTH), (2 * WIDTH, 4 * WIDTH)):
@@ -205,6 +208,7 @@ def image_swapper(
     return net(name, "image", g.model(inputs, outputs), inputs, outputs, decode)
 
 
+@cache
 def dfm_swapper(name: str = "test_dfm", *, side: int = 224, morph: bool = False, batch: int = 1, seed: int = 0) -> Net:
     """A DeepFaceLive model: NHWC and BGR, three outputs, the identity inside; ``morph``: of the AMP kind."""
     g = Graph(np.random.default_rng(seed))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from tests.cards import SIGNED, Net, net, picture
 from tests.facenets import IMAGENET, LATENT, Graph
 
 
+@cache
 def arcface(name: str = "test_arcface", *, seed: int = 0) -> Net:
     """A recogniser like w600k_r50: 112x112 RGB -1..1 to 512 numbers that are not of unit length."""
     g = Graph(np.random.default_rng(seed))
@@ -24,6 +27,7 @@ def arcface(name: str = "test_arcface", *, seed: int = 0) -> Net:
     return net(name, "arcface", g.model(inputs, outputs), inputs, outputs, {"template": "arcface_112_v2"})
 
 
+@cache
 def converter(name: str = "test_crossface", *, seed: int = 0) -> Net:
     """A crossface converter: 512 numbers of one recogniser to 512 of another."""
     g = Graph(np.random.default_rng(seed))
@@ -31,7 +35,7 @@ def converter(name: str = "test_crossface", *, seed: int = 0) -> Net:
     hidden = g.add("Relu", g.gemm("input", LATENT, LATENT))
     weight = g.constant(g.rng.normal(0, 0.06, (LATENT, LATENT)).astype(np.float32))
     g.add("MatMul", hidden, weight, out="output")
-    return net(name, "crossface", g.model(inputs, outputs), inputs, outputs, {})
+    return net(name, "converter", g.model(inputs, outputs), inputs, outputs, {})
 
 
 def xseg(name: str = "test_xseg", *, seed: int = 0) -> Net:
@@ -44,7 +48,8 @@ def xseg(name: str = "test_xseg", *, seed: int = 0) -> Net:
     x = g.leaky(g.conv(x, 8, 16, stride=2))
     x = g.doubled(g.leaky(g.conv(g.doubled(x), 16, 8)))
     g.add("Transpose", g.add("Sigmoid", g.conv(x, 8, 1, gain=4.0)), out="output", perm=[0, 2, 3, 1])
-    return net(name, "occlusion", g.model(inputs, outputs), inputs, outputs, {})
+    decode = {"target": "input", "mask": "output"}
+    return net(name, "occlusion", g.model(inputs, outputs), inputs, outputs, decode)
 
 
 def bisenet(name: str = "test_bisenet", *, seed: int = 0) -> Net:
@@ -57,7 +62,8 @@ def bisenet(name: str = "test_bisenet", *, seed: int = 0) -> Net:
     x = g.conv(x, 16, 19)
     scales = g.constant(np.array([1, 1, 4, 4], np.float32))
     g.add("Resize", x, "", scales, out="output", mode="linear", coordinate_transformation_mode="half_pixel")
-    return net(name, "region", g.model(inputs, outputs), inputs, outputs, {})
+    decode = {"target": "input", "logits": "output", "face_classes": (1, 2, 3, 4, 5, 10, 11, 12, 13)}
+    return net(name, "regions", g.model(inputs, outputs), inputs, outputs, decode)
 
 
 def enhancer(name: str = "test_enhancer", *, side: int = 512, weight: bool = False, seed: int = 0) -> Net:
@@ -70,8 +76,8 @@ def enhancer(name: str = "test_enhancer", *, side: int = 512, weight: bool = Fal
         inputs = (*inputs, TensorSpec("weight", (1,), "float64"))
         x = g.add("Mul", x, g.add("Cast", "weight", to=onnx.TensorProto.FLOAT))
     g.add("Tanh", g.add("Add", "input", x), out="output")
-    decode = {"template": "ffhq_512", "target": "input", "picture": "output"}
-    return net(name, "enhance", g.model(inputs, outputs), inputs, outputs, decode)
+    decode = {"template": "ffhq_512", "target": "input", "picture": "output", "weight": "weight" if weight else ""}
+    return net(name, "enhancer", g.model(inputs, outputs), inputs, outputs, decode)
 
 
 def vector_stub(name: str, value: NDArray[np.floating], side: int = 112) -> Net:

@@ -139,8 +139,10 @@ def open_crop_swapper(
 
 def _is_in(face: Face, pixels: U8) -> bool:
     """Whether a face can be worked on: it is known where, large enough, and at least partly in the picture."""
-    if not np.isfinite(face.points5).all() or np.ptp(face.mesh[:, 1]) < LEAST_FACE_PX:
+    if not np.isfinite(face.points5).all() or np.ptp(face.mesh[:, :2], axis=0).max() < LEAST_FACE_PX:
         return False
+    if np.ptp(face.points5, axis=0).max() < 1:
+        return False  # points in one place fit no template
     height, width = pixels.shape[:2]
     left, top, right, bottom = face.box_xyxy
     return bool(right > 0 and bottom > 0 and left < width and top < height)

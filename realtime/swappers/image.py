@@ -51,7 +51,7 @@ def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
     spec = _source(card, rule)
     portrait = most_frontal(portraits)
     side = spec.shape[1 if spec.layout == "NHWC" else 2]
-    tensor = np.zeros(spec.shape, np.float32)
+    tensor = np.zeros((1, *spec.shape[1:]), np.float32)
     kit.device.crop(portrait.pixels, picture_from_crop(portrait.points5, rule.source_template, side), spec, tensor)
     return tensor
 
@@ -59,7 +59,8 @@ def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
 def open_swapper(identity: F32, kit: Kit) -> CropSwapper:
     """See :class:`realtime.swappers.Family`."""
     rule = decode_as(kit.models.card(kit.name), ImageSwapperRule)
-    return open_crop_swapper(kit, rule, {rule.source: identity})
+    tiles = kit.look.boost**2  # a batch pairs each tile with a source
+    return open_crop_swapper(kit, rule, {rule.source: np.repeat(identity, tiles, axis=0)})
 
 
 def most_frontal(portraits: Sequence[Portrait]) -> Portrait:

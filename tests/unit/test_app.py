@@ -58,6 +58,12 @@ def test_quality_that_may_not_adapt_never_does() -> None:
     assert fixed.quality.scale == 1
 
 
+def test_under_load_only_the_mesh_swapper_gets_a_smaller_picture() -> None:
+    for engine, least in (("mesh", 0.5), ("inswapper_128", 1.0)):
+        budget = app.build_budget(made(f"swap.engine={engine}", "quality.min_scale=0.5"))
+        assert min(budget.update(i / 30, 500.0, 1 / 30).scale for i in range(300)) == least
+
+
 def test_obstacles_run_when_they_are_wanted() -> None:
     assert app.build_budget(made()).quality.steps == {"obstacles"}
     assert app.build_budget(made("swap.obstacles=false")).quality.steps == frozenset()

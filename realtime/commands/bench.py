@@ -28,6 +28,12 @@ def bench(
     copies: Annotated[
         int, typer.Option("--faces", metavar="N", help="Show the picture 1, 4 or 9 times side by side.")
     ] = 1,
+    versus: Annotated[
+        str,
+        typer.Option(
+            "--vs", metavar="insightface", help="Time a swap without its network against that program's, and no more."
+        ),
+    ] = "",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")] = None,
     profile: Annotated[str | None, typer.Option(metavar="NAME", help="Use a shipped or saved set of settings.")] = None,
     set_: Annotated[
@@ -45,6 +51,8 @@ def bench(
 
     if copies not in (1, 4, 9):
         raise typer.BadParameter(f"{copies} is not 1, 4 or 9", param_hint="--faces")
+    if versus not in ("", "insightface"):
+        raise typer.BadParameter(f"{versus!r} is not insightface", param_hint="--vs")
     if json_file is not None:
         figures.check_place(json_file, "--json")
     options = [config.flag("--input", "input.what", input_), config.flag("--size", "input.size", size)]
@@ -55,8 +63,15 @@ def bench(
         raise typer.BadParameter("a benchmark needs a size in numbers", param_hint="--size")
     clashes.refuse(settings, json_file)
     progress = Console(stderr=True, highlight=False)
-    measured = measure(settings, Scene(settings.input.size, frames, face_height, copies), progress.print)
-    Console(highlight=False).print(report(measured))
+    if versus:
+        from realtime import versus as comparison
+
+        measured = comparison.measure(settings, progress.print)
+        shown = report_versus(measured)
+    else:
+        measured = measure(settings, Scene(settings.input.size, frames, face_height, copies), progress.print)
+        shown = report(measured)
+    Console(highlight=False).print(shown)
     if json_file is not None:
         figures.write(json_file, "--json", measured)
 
@@ -87,4 +102,30 @@ def report(figures: dict[str, Any]) -> RenderableType:
         Text(f"{drops}"),
         Text(f"{figures['peak_rss_mb']:.0f} MB at most"),
         Text(f"{figures['size']}, {figures['engine']} on {figures['device']}; {figures['machine']}"),
+    )
+
+
+def report_versus(figures: dict[str, Any]) -> RenderableType:
+    """Lay a comparison out: a table of scenes, then how it was made."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    threads = figures["threads"]
+    table = Table("a swap without its network", box=None, padding=(0, 2))
+    for name in ("ours, ms", "insightface, ms", "times faster", "against 1 thread", "alike, dB"):
+        table.add_column(name, justify="right")
+    for row in figures["vs"]:
+        table.add_row(
+            f"{row['size']}, face of {row['face_px']} px",
+            f"{row['ours_ms']:.2f}",
+            f"{row['theirs_ms']:.1f}",
+            f"{row['ratio']:.0f}",
+            f"{row['ratio_1_thread']:.0f}",
+            f"{row['psnr_db']:.0f}",
+        )
+    return Group(
+        table,
+        Text(f"\nmedians of {figures['runs']} rounds; OpenCV threads: {threads['ours']}, theirs {threads['theirs']}"),
+        Text(figures["machine"]),
     )

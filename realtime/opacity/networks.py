@@ -66,7 +66,7 @@ class RegionsRule:
         logits = output[0, :, ::step, ::step]
         belongs = np.isin(np.arange(len(logits)), self.face_classes)
         face, other = logits[belongs].max(axis=0), logits[~belongs].max(axis=0)
-        return np.where(np.isnan(face + other), np.nan, face > other).astype(np.float32)
+        return np.where(np.isfinite(face + other), face > other, np.nan).astype(np.float32)
 
 
 @dataclass(slots=True)

@@ -167,6 +167,19 @@ def test_the_square_leads_the_mesh_network_to_the_same_mesh(
     assert faces >= len(CLIPS) + len(photos)
 
 
+def test_openvino_sees_what_onnx_runtime_sees(data_dir: Path) -> None:
+    pytest.importorskip("openvino", reason="the optional runtime openvino is not installed")
+    from engines.openvino import OpenVinoEngine
+
+    card, path = shared_card("scrfd_500m"), data_dir / "models" / "scrfd_500m_kps.onnx"
+    pair = [ScrfdDetector(card, kind(card, path, 1), CpuDevice()) for kind in (OpenVinoEngine, OnnxRuntimeEngine)]
+    for name in ("book", "yes"):
+        (one,), (other,) = (detector.detect(clip(data_dir, name, 1)[0]) for detector in pair)
+        assert abs(one.score - other.score) < 1e-3
+        np.testing.assert_allclose(one.points, other.points, atol=0.05)
+        np.testing.assert_allclose(one.box_xyxy, other.box_xyxy, atol=0.05)
+
+
 def test_half_a_face_and_an_empty_room_are_no_trouble(scrfd: Opened, data_dir: Path) -> None:
     picture = clip(data_dir, "book", 1)[0]
     for shown in (picture[:, 300:].copy(), picture[:130].copy(), np.full((1, 1, 3), 9, np.uint8)):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -194,6 +196,24 @@ def test_pictures_of_one_size_share_one_tensor() -> None:
     for _ in range(3):
         detector.detect(np.zeros((96, 128, 3), np.uint8))
     assert all(tensor is engine.given[0] for tensor in engine.given)
+
+
+def test_looking_again_and_again_leaves_nothing_behind() -> None:
+    detector, engine = detector_of(outputs_of(1, 5))
+    picture = np.zeros((96, 128, 3), np.uint8)
+    for _ in range(20):
+        detector.detect(picture)
+    engine.given = []
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(500):
+        detector.detect(picture)
+        engine.given.clear()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 20_000
 
 
 def test_the_table_opens_it_and_closing_it_frees_the_network() -> None:

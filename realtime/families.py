@@ -14,7 +14,7 @@ class Family:
     """A line of ``FAMILIES``.
 
     Attributes:
-        role: what its models do, as the end of a sentence about them.
+        role: what its models do, in few words: a list shows it beside the name.
         rule: the dataclass of its ``[decode]`` as "module:Class"; empty for a family that needs no such table.
     """
 
@@ -23,24 +23,24 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {
-    "latent": Family("makes the new face from a vector", "realtime.swappers.latent:LatentSwapperRule"),
-    "image": Family("makes the new face from a photo", "realtime.swappers.image:ImageSwapperRule"),
-    "dfm": Family("makes the one face it was trained for", "realtime.swappers.dfm:DfmRule"),
-    "converter": Family("translates an identity for a swapper"),
+    "latent": Family("makes faces", "realtime.swappers.latent:LatentSwapperRule"),
+    "image": Family("makes faces", "realtime.swappers.image:ImageSwapperRule"),
+    "dfm": Family("makes one face", "realtime.swappers.dfm:DfmRule"),
+    "converter": Family("translates identities"),
     "arcface": Family("recognises people", "realtime.recognise:RecogniserRule"),
     "ssd": Family("finds faces", "realtime.detect.ssd:SsdDecode"),
     "scrfd": Family("finds faces", "realtime.detect.whole:GridDecode"),
     "yunet": Family("finds faces", "realtime.detect.whole:GridDecode"),
     "mesh": Family("follows faces", "realtime.landmarks:MeshDecode"),
-    "occlusion": Family("sees what is in front of a face", "realtime.opacity.networks:OcclusionRule"),
-    "regions": Family("tells the parts of a face apart", "realtime.opacity.networks:RegionsRule"),
-    "enhancer": Family("sharpens the new face"),
+    "occlusion": Family("sees obstacles", "realtime.opacity.networks:OcclusionRule"),
+    "regions": Family("tells skin from hair", "realtime.opacity.networks:RegionsRule"),
+    "enhancer": Family("makes faces finer", "realtime.enhance:EnhancerRule"),
 }
 """The families that the program has a use for, by the name that cards state."""
 
 
 def role_of(family: str) -> str:
-    """Say what the models of a family do, as the end of a sentence about them."""
+    """Say what the models of a family do, in few words."""
     return FAMILIES[family].role if family in FAMILIES else NO_USE
 
 

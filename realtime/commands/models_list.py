@@ -69,6 +69,8 @@ def table(rows: Sequence[Row]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from realtime.families import role_of
+
     # Only the licence gives way on a narrow terminal: all of the others is needed to type the next command.
     out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     out.add_column("family and model", no_wrap=True)
@@ -77,7 +79,7 @@ def table(rows: Sequence[Row]) -> Table:
     out.add_column("commercial", no_wrap=True)
     out.add_column("licence", overflow="ellipsis", no_wrap=True, ratio=1)
     for family, members in groupby(rows, key=lambda row: row[0].family):
-        out.add_row(Text(family, style="bold cyan"))
+        out.add_row(Text.assemble((family, "bold cyan"), f" {role_of(family)}"))
         for card, state, _ in members:
             use = Text("yes") if card.licence.commercial_use else Text("no", style="yellow")
             out.add_row(

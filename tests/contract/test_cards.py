@@ -162,7 +162,7 @@ def test_another_colour_mean_or_scale_gives_other_values(wrong: dict[str, Any]) 
 @pytest.mark.parametrize("family", [*FAMILIES, "yolo"])
 def test_a_family_says_what_it_does_and_its_class_exists(family: str) -> None:
     assert role_of(family)
-    assert (rule_of(family) is None) == (family in ("converter", "enhancer", "yolo"))
+    assert (rule_of(family) is None) == (family in ("converter", "yolo"))
 
 
 def test_a_family_without_a_use_says_so() -> None:

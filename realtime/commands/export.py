@@ -56,6 +56,6 @@ def export(
         table.add_row(found.module, str(found.batch), f"{found.greatest:.1e}", f"{found.allowed:.1e}")
     Console(soft_wrap=True).print(table)
     for name, content in exported.files.items():
-        typer.echo(f"{len(content) / 1e6:7.2f} MB  {folder / name}")
+        typer.echo(f"{len(content) / 1e3:8.0f} kB  {folder / name}")
     if checkpoint is None:
         typer.echo("These weights are random: the files have the right shape and draw nothing yet.")

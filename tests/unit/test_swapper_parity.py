@@ -151,10 +151,14 @@ def test_both_lengths_of_a_latent_are_those_in_use(
     np.testing.assert_allclose(stage.heard.told[1], reference.latent(told.made[0], facenets.emap_of(), by), atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "boost"), [("inswapper", 2), ("inswapper", 4), ("hyperswap", 2), ("uniface", 2)])
+@pytest.mark.parametrize(
+    ("name", "boost", "batch"),
+    [("inswapper", 2, -1), ("inswapper", 4, 1), ("hyperswap", 2, 1), ("uniface", 2, 1)],
+)
 def test_a_boosted_face_is_cut_and_woven_as_facefusion_does(
     name: str,
     boost: int,
+    batch: int,
     stage: SwapStage,
     source_photo: Portrait,
     scene: tuple[U8, Face],
@@ -162,8 +166,8 @@ def test_a_boosted_face_is_cut_and_woven_as_facefusion_does(
 ) -> None:
     (pixels, face), masks = scene, Masks(monkeypatch)
     # So large that the patch is no finer than the picture: there ours is averaged, and theirs skips pixels.
-    pixels, face = np.asarray(cv2.resize(pixels, None, fx=boost, fy=boost)), face_of(face.mesh * boost)
-    swapper = stage.swapper(EVERY[name](-1), [source_photo], Look(colour=0, boost=boost))
+    pixels, face = np.asarray(cv2.resize(pixels, None, fx=2, fy=2)), face_of(face.mesh * 2)
+    swapper = stage.swapper(EVERY[name](batch), [source_photo], Look(colour=0, boost=boost))
     painted = pixels.copy()
     assert swapper.swap(painted, face, 0.0, ())
     template, side, levels, made_levels = PUBLISHED[name]

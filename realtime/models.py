@@ -16,10 +16,14 @@ class Models:
     Args:
         runtime: see :func:`engines.registry.open_engine`; a model that it cannot serve takes its own first one.
         threads: see there.
+        provider: see there.
+        allow_cpu: see there.
     """
 
-    def __init__(self, runtime: str = "auto", threads: int = 1) -> None:
-        self._runtime, self._threads = runtime, threads
+    def __init__(
+        self, runtime: str = "auto", threads: int = 0, provider: str = "auto", allow_cpu: bool = False
+    ) -> None:
+        self._runtime, self._threads, self._provider, self._allow_cpu = runtime, threads, provider, allow_cpu
         self._opened: dict[tuple[str, int], Engine] = {}
         self._stack = ExitStack()
 
@@ -63,9 +67,21 @@ class Models:
             EngineError: the runtime cannot be used.
         """
         if (name, batch) not in self._opened:
-            card = self.card(name)
-            runtime = self._runtime if self._runtime in card.runtimes else "auto"
-            engine = registry.open_engine(card, runtime, self._threads)
+            engine = self.open_apart(self.card(name), batch)
             self._stack.callback(engine.close)
             self._opened[name, batch] = engine
         return self._opened[name, batch]
+
+    def open_apart(self, card: ModelCard, batch: int = 1) -> Engine:
+        """Open a model that is perhaps not kept: whoever asks closes it, and it is not in ``facts``.
+
+        Args:
+            card: of the model.
+            batch: pictures in one run.
+
+        Raises:
+            ModelError: its file is missing or damaged.
+            EngineError: the runtime cannot be used.
+        """
+        runtime = self._runtime if self._runtime in card.runtimes else "auto"
+        return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch)

@@ -10,6 +10,7 @@ import numpy as np
 from realtime import reduced
 from realtime.cast import Cast
 from realtime.choose import Chooser
+from realtime.enhance import Enhancer
 from realtime.errors import EngineError, LiveError
 from realtime.guard import Guard, Outcome, is_sound
 from realtime.meter import Meter
@@ -35,6 +36,7 @@ class Pipeline:
         guard: decides what is shown instead of a face that was not swapped.
         meter: gets the laps, and a counter ``failed <kind>`` for each kind of failure.
         on_event: told in words of each kind of failure, the first time.
+        enhancer: makes the new faces finer, where there is one.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class Pipeline:
         guard: Guard,
         meter: Meter,
         on_event: Callable[[str], None] = lambda _: None,
+        enhancer: Enhancer | None = None,
     ) -> None:
         self._tracker, self._cast, self._chooser, self._swappers = tracker, cast, chooser, swappers
-        self._guard, self._meter, self._on_event = guard, meter, on_event
+        self._guard, self._meter, self._on_event, self._enhancer = guard, meter, on_event, enhancer
         self._failures: set[str] = set()
         self.faces: tuple[Face, ...] = ()
         """Faces of the latest frame that were to be swapped, in its pixels; a new tuple for each frame. Any thread."""
@@ -85,7 +88,10 @@ class Pipeline:
         bare = [*lost_boxes, *(face.box_xyxy for face in self.faces if not self._swap(frame, face, quality))]
         if len(bare) < len(self.faces) + len(lost_boxes):
             return Outcome.SWAPPED, bare
-        return (Outcome.LOST if bare else Outcome.NO_FACE), []
+        if bare:
+            return Outcome.LOST, []
+        # People who are left alone on purpose may be seen; where nobody is, somebody may have been overlooked.
+        return (Outcome.SWAPPED if sighting.faces else Outcome.NO_FACE), []
 
     def _locate(self, frame: Frame, quality: Quality) -> Sighting:
         every_n = quality.detect_every_n
@@ -102,18 +108,29 @@ class Pipeline:
         except EngineError as error:
             self._note(type(error).__name__, error)
             return False
-        if is_sound(_middle(frame.pixels, face.box_xyxy)):
-            return True
-        self._note("black picture", "the swapper painted a face black")
-        return False
+        if not is_sound(_middle(frame.pixels, face.box_xyxy)):
+            self._note("black picture", "the swapper painted a face black")
+            return False
+        if self._enhancer is not None:
+            self._finish(self._enhancer, frame, face, swapper, quality)
+        return True
 
-    def _note(self, kind: str, what: Exception | str) -> None:
+    def _finish(self, enhancer: Enhancer, frame: Frame, face: Face, swapper: Swapper, quality: Quality) -> None:
+        """Make a swapped face finer. Where that fails, the face is as good as before and may be shown."""
+        try:
+            enhancer.enhance(frame.pixels, face, swapper.painted, quality.steps)
+        except EngineError as error:
+            self._note("enhancer", error, "faces are shown as they are swapped, not made finer")
+
+    def _note(
+        self, kind: str, what: Exception | str, outcome: str = "pictures cannot be swapped and are not shown"
+    ) -> None:
         """Remember and count a failure, and tell of it if it is the first of its kind."""
         self.failure = f"{what.message}; {what.hint}" if isinstance(what, LiveError) else f"{kind}: {what}"
         self._meter.count(f"failed {kind}")
         if kind not in self._failures:
             self._failures.add(kind)
-            self._on_event(f"pictures cannot be swapped and are not shown: {self.failure}")
+            self._on_event(f"{outcome}: {self.failure}")
 
 
 def _middle(pixels: U8, box_xyxy: F32) -> U8:

@@ -76,12 +76,11 @@ def choose(
 
     Raises:
         LiveError: whatever ``open_one`` raises for the last candidate. What it raises for a better one is a reason in
-            the sentence.
+            the sentence; that one was never fetched is none.
     """
     reasons = []
     for card in cards[:-1]:
         if not is_here(card):
-            reasons.append(f"{card.name} is not here")
             continue
         try:
             opened = open_one(card)

@@ -63,7 +63,7 @@ class LikenessSwapper:
 
     @property
     def painted(self) -> Painted | None:
-        """See :class:`realtime.swappers.crop.CropSwapper`."""
+        """See :class:`realtime.swappers.Swapper`."""
         return self._swapper.painted
 
     def forget(self, followed: Collection[int]) -> None:

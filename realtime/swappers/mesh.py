@@ -122,6 +122,11 @@ class MeshSwapper:
         self._attributes = np.zeros((468, 8), np.float32)
         self._attributes[:, :2] = topology.face_mesh().uv
 
+    @property
+    def painted(self) -> None:
+        """See :class:`realtime.swappers.Swapper`."""
+        return
+
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         """See :class:`realtime.swappers.Swapper`."""
         if not np.isfinite(face.mesh).all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from realtime import app
+from realtime.app import show
 from realtime.config import Settings, default_layer, from_set_options, resolve
 from realtime.sources import SourceInfo, SourceSpec
 from realtime.types import Size
@@ -42,7 +43,7 @@ def test_the_wish_carries_what_was_set_and_nothing_for_what_was_not() -> None:
 
 def test_a_lost_camera_is_opened_again_by_what_names_it_best(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[SourceSpec] = []
-    monkeypatch.setattr(app, "open_source", lambda spec, _wish: opened.append(spec))
+    monkeypatch.setattr(show, "open_source", lambda spec, _wish: opened.append(spec))
     ends = app.name_ends(made("input.what=0"))
     by_id = SourceSpec("camera", "/dev/v4l/by-id/c920")
     info = SourceInfo("C920", Size(640, 480), 30.0, live=True)

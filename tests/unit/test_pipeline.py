@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from realtime.cast import Cast, Everyone
 from realtime.choose import Chooser, Which
+from realtime.enhance import Enhancer
 from realtime.errors import EngineError
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.meter import Meter
 from realtime.pipeline import EAGER, Pipeline
+from realtime.swappers import Painted
 from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality, Size
 from tests.fakes import picture
@@ -32,6 +34,8 @@ frosted or replaced has none."""
 
 class FakeSwapper:
     """Paints new noise over a face, or fails as told."""
+
+    painted: Painted | None = None
 
     def __init__(self) -> None:
         self.fault: Exception | str = ""
@@ -78,6 +82,7 @@ class Studio:
     on_lost: OnLost = "blur"
     make_guard: Callable[[OnLost, float, Callable[[Size], U8]], Guard] = Guard
     cast: Cast = field(default_factory=Everyone)
+    enhancer: Enhancer | None = None
 
     def __post_init__(self) -> None:
         self.scene, self.meter = Scene(), Meter()
@@ -92,6 +97,7 @@ class Studio:
             self.make_guard(self.on_lost, 0.5, lambda size: picture(9, size)),
             self.meter,
             self.told.append,
+            self.enhancer,
         )
         self.seq, self.later_s = -1, 0.0
         self.size = VGA
@@ -387,6 +393,27 @@ def test_a_stranger_is_left_alone_also_when_lost_and_takes_nobodys_place() -> No
     assert studio.swapper.known == {1, 2}
 
 
+@pytest.mark.parametrize("on_lost", ["hold", "blur", "card"])
+def test_a_picture_of_strangers_alone_is_shown_but_not_while_somebody_who_was_named_is_lost(on_lost: OnLost) -> None:
+    studio = Studio("all", on_lost, cast=ByTrack(strangers={1}))
+    stranger, person = Actor(150, 200, 140), Actor(450, 200, 80)
+    studio.scene.actors = [stranger]
+    for _ in range(FPS):
+        np.testing.assert_array_equal(studio.shoot().pixels, studio.camera)
+    studio.scene.actors.append(person)
+    studio.later_s += 1
+    while len(studio.pipeline.faces) == 0:
+        studio.shoot()
+    studio.settle()
+    person.hidden = True
+    for _ in range(FPS):
+        shown = studio.shoot()
+        assert studio.bareness(shown, person) < BARE
+        assert (shown.pixels != studio.camera).any()
+    studio.later_s += 3
+    np.testing.assert_array_equal(studio.shoot().pixels, studio.camera)
+
+
 def test_nobody_is_looked_for_eagerly_when_all_who_were_named_are_found() -> None:
     cast = ByTrack()
     cast.has_room = False
@@ -396,3 +423,39 @@ def test_nobody_is_looked_for_eagerly_when_all_who_were_named_are_found() -> Non
     before = studio.scene.detections
     frames = next(n for n in range(100) if studio.shoot() and studio.scene.detections > before)
     assert frames == FULL.detect_every_n - 1
+
+
+class FakeEnhancer(Enhancer):
+    """Notes what it is asked for, or fails as told."""
+
+    def __init__(self, error: EngineError | None = None) -> None:
+        self.error = error
+        self.asked: list[tuple[int, frozenset[str]]] = []
+
+    def enhance(self, pixels: U8, face: Face, painted: Painted | None, steps: Collection[str]) -> None:
+        self.asked.append((face.track_id, frozenset(steps)))
+        if self.error:
+            raise self.error
+
+
+def test_a_swapped_face_is_made_finer_and_one_that_was_not_swapped_is_left_alone() -> None:
+    enhancer = FakeEnhancer()
+    studio = Studio(enhancer=enhancer)
+    studio.scene.actors = [Actor(200, 200, 120)]
+    studio.settle()
+    assert {steps for _, steps in enhancer.asked} == {FULL.steps}
+    asked = len(enhancer.asked)
+    studio.swapper.fault = "refuse"
+    studio.shoot()
+    assert len(enhancer.asked) == asked
+
+
+def test_an_enhancer_that_fails_costs_no_face_and_is_told_once() -> None:
+    studio = Studio(enhancer=FakeEnhancer(EngineError("gfpgan made nothing", "use another")))
+    studio.scene.actors = [Actor(200, 200, 120)]
+    studio.settle()
+    shown = studio.shoot()
+    studio.check(shown)
+    assert shown.t_capture_s > 8  # a new picture, not one that was held
+    assert studio.told == ["faces are shown as they are swapped, not made finer: gfpgan made nothing; use another"]
+    assert studio.meter.snapshot().counters["failed enhancer"] == 3

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime import reduced
+from realtime.swappers import Painted
 from realtime.types import U8, Face, Size
 from tests.stage import Actor
 
@@ -17,6 +18,8 @@ BLUE = (255, 0, 0)
 
 class PaintBox:
     """Paints the box of a face in one colour, or refuses."""
+
+    painted: Painted | None = None
 
     def __init__(self, *, refuse: bool = False) -> None:
         self.refuse = refuse

@@ -1,0 +1,22 @@
+"""The only place where names become objects: opens what the settings name, in order, and closes it in reverse."""
+
+from realtime.app.faces import SourceFaces, load_faces
+from realtime.app.networks import MESH_CARD, Networks, open_networks
+from realtime.app.path import build_budget, build_chooser, build_pipeline
+from realtime.app.show import Ends, build_show, name_ends, open_again, open_one_sink
+
+__all__ = [
+    "MESH_CARD",
+    "Ends",
+    "Networks",
+    "SourceFaces",
+    "build_budget",
+    "build_chooser",
+    "build_pipeline",
+    "build_show",
+    "load_faces",
+    "name_ends",
+    "open_again",
+    "open_networks",
+    "open_one_sink",
+]

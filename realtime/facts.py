@@ -26,7 +26,7 @@ def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, 
         Labels and texts in the order to show them; a label may come several times in a row.
     """
     return [
-        ("swap", f"{settings.swap.engine}, on {_whom(settings)} in view"),
+        ("swap", f"{settings.swap.engine}, on {_whom(settings)}"),
         *_input(source),
         *_outputs(sinks),
         *_quality(settings, source),
@@ -55,8 +55,9 @@ def face_facts(settings: Settings, takes_photos: bool) -> list[Fact]:
 def _whom(settings: Settings) -> str:
     which = settings.faces.which
     if settings.faces.only or settings.faces.map:
-        return f"up to {which} of the people named" if isinstance(which, int) else "the people named who are"
-    return {"largest": "the largest face", "all": "every face"}.get(str(which), f"up to {which} faces")
+        people = f"up to {which} of the people named" if isinstance(which, int) else "the people named"
+        return f"{people}; everyone else is shown AS THEY ARE"
+    return {"largest": "the largest face", "all": "every face"}.get(str(which), f"up to {which} faces") + " in view"
 
 
 def _input(source: SourceInfo) -> Iterator[Fact]:

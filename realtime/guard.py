@@ -28,7 +28,7 @@ class Outcome(Enum):
     """What became of the wanted faces of one frame."""
 
     SWAPPED = "swapped"  # every wanted face that is in the picture, or all but those named as lost
-    NO_FACE = "no face"  # no wanted face is in view, as far as is known
+    NO_FACE = "no face"  # no face is in view, as far as is known
     LOST = "lost"  # a wanted face was followed and is not found any more
     FAILED = "failed"  # a step raised, or made a broken picture
 

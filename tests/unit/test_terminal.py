@@ -107,3 +107,14 @@ def test_the_banner_says_what_a_plain_start_uses_and_warns_of_raw() -> None:
     assert "up to 3 faces" in text
     assert "AS IT IS" in text
     assert "full size always" in text
+
+
+def test_the_banner_says_who_is_swapped_and_that_everyone_else_is_shown() -> None:
+    text = banner(FILM, 'faces.only=["her.png"]', 'faces.map=["/home/him.png=/home/me.png"]', "swap.engine=mesh")
+    for words in (
+        "the built-in sample; give your own with --source FILE, on the person of her.png",
+        "me.png, on the person of him.png",
+        "mesh, on the people named; everyone else is shown AS THEY ARE",
+    ):
+        assert words in text
+    assert "up to 2 of the people named" in banner(FILM, 'faces.only=["her.png"]', "faces.which=2")

@@ -318,8 +318,9 @@ class Stream(httpx.SyncByteStream):
         return self._chunks
 
 
-def test_a_refused_range_without_a_size_starts_again_and_its_text_is_not_the_file(wanted: Wanted) -> None:
-    wanted.part.write_bytes(DATA[:1000])
+def test_a_refused_range_without_a_size_starts_again_and_its_text_is_not_the_file(tmp_path: Path) -> None:
+    wanted = Wanted(tmp_path / "m.onnx", 0, {})
+    begin(wanted, DATA[:1000], "https://models.example/m", '"one"')
     with scripted(httpx.Response(416, content=b"no such range"), httpx.Response(200, content=DATA)) as client:
         assert get(wanted, client, "https://models.example/m") == DATA
 

@@ -1,0 +1,56 @@
+"""What the doctor says of models: those of the program must be well, those of a person are looked at, others counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engines.card import load_card
+from engines.folders import EMBEDDED
+from realtime import doctor
+from tests.own_models import write_card
+
+DATA = b"weights"
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DOPPELCAM_MODELS", str(tmp_path))
+    monkeypatch.delenv("DOPPELCAM_OFFLINE", raising=False)
+    return tmp_path
+
+
+def looked_at() -> dict[str, doctor.Check]:
+    return {check.name: check for check in doctor.CHECKS["models"]()}
+
+
+def test_what_is_needed_is_what_comes_with_the_program() -> None:
+    shipped = {path.name for path in EMBEDDED.glob("*.tflite")}
+    assert {load_card(name).file for name in doctor.EMBEDDED_MODELS} == shipped
+    checks = looked_at()
+    assert {name for name, check in checks.items() if check.needed} == set(doctor.EMBEDDED_MODELS)
+    assert "not here" in checks["others"].found
+
+
+def test_a_model_of_the_program_that_is_gone_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.folders.EMBEDDED", tmp_path / "gone")
+    check = looked_at()["face_landmark"]
+    assert (check.state, check.needed) == ("broken", True)
+
+
+def test_a_persons_own_model_is_verified_and_stops_nothing(mine: Path) -> None:
+    write_card(mine, "own", DATA)
+    assert "own" not in looked_at()
+    (mine / "own.onnx").write_bytes(DATA)
+    assert looked_at()["own"].state == "ok"
+    (mine / "own.onnx").write_bytes(b"damaged")
+    check = looked_at()["own"]
+    assert (check.state, check.needed) == ("broken", False)
+    assert check.fix
+
+
+def test_a_persons_wrong_card_stops_nothing(mine: Path) -> None:
+    (mine / "torn.toml").write_text("name =", encoding="utf-8")
+    check = looked_at()["torn"]
+    assert (check.state, check.needed) == ("broken", False)

@@ -1,4 +1,4 @@
-"""What the doctor says of models: those of the program must be well, those of a person are looked at, others counted."""
+"""What the doctor says of models: the program's own must be well, a person's are looked at, the rest are counted."""
 
 from __future__ import annotations
 

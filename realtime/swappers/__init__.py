@@ -217,7 +217,7 @@ def family(name: str, models: Models) -> Family:
         ModelError: there is no such card, or it is not one of a swapper.
     """
     kind = name if name == MESH else models.card(name).family
-    if kind not in FAMILIES:
+    if kind not in FAMILIES or (kind == MESH and name != MESH):  # cards of mesh networks follow faces
         raise ModelError(
             f"model {name} makes no faces: its card says family {kind!r}",
             "see `doppelcam models list` for those that do",

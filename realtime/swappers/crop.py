@@ -75,7 +75,7 @@ class CropSwapper:
         Raises:
             EngineError: the network failed or made no picture; not a pixel has changed.
         """
-        if not _is_in(face, pixels):
+        if not is_in(face, pixels):
             return False
         person = self._people.setdefault(face.track_id, _Person())
         dt_s = person.passed(now_s)
@@ -137,7 +137,7 @@ def open_crop_swapper(
     return CropSwapper(kit.device, network, others, opacity, kit.look, kit.meter)
 
 
-def _is_in(face: Face, pixels: U8) -> bool:
+def is_in(face: Face, pixels: U8) -> bool:
     """Whether a face can be worked on: it is known where, large enough, and at least partly in the picture."""
     if not np.isfinite(face.points5).all() or np.ptp(face.mesh[:, :2], axis=0).max() < LEAST_FACE_PX:
         return False

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-import numpy as np
-
 from realtime.beat import Beat
 from realtime.cast import Looks
 from realtime.embedding import Embedding, mean_of, mixed
 from realtime.meter import Meter
 from realtime.swappers import Painted
-from realtime.swappers.crop import CropSwapper
+from realtime.swappers.crop import CropSwapper, is_in
 from realtime.types import F32, U8, Face
 
 
@@ -53,7 +51,7 @@ class LikenessSwapper:
         Raises:
             EngineError: a network failed; not a pixel has changed.
         """
-        if not np.isfinite(face.points5).all():
+        if not is_in(face, pixels):
             return False
         if self._beat.is_due(face.track_id, now_s):
             with self._meter.lap("recognise"):

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIVE = [sys.executable, str(ROOT / "run_live.py")]
 DOPPELCAM = [sys.executable, "-c", "from realtime.cli import main; main()"]
 GIVE_UP_S = 120
+SAMPLE = str(ROOT / "realtime" / "assets" / "sample_source.jpg")
 
 Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -71,6 +72,16 @@ WRONG = {
     "output that exists": (["--output", "there.mp4"], 3, "there.mp4"),
     "output that is the input": (["--input", "there.mp4", "--output", "there.mp4", "--overwrite"], 2, "there.mp4"),
     "virtual camera that is none": (["--output", "virtualcam:text.png"], 3, "text.png"),
+    "model that nobody knows": (["--model", "nope"], 4, "nope"),
+    "model that makes no faces": (["--model", "face_landmark"], 4, "makes no faces"),
+    "model that is not here": (["--model", "uniface_256"], 4, "uniface_256"),
+    "enhancer that nobody knows": (["--enhance", "nope"], 4, "nope"),
+    "person without a photo": (["--only", "nope.png"], 2, "nope.png"),
+    "person whose photo shows no face": (["--only", "grey.png"], 2, "grey.png shows no face"),
+    "pair without its half": (["--map", "grey.png"], 2, "--map: faces.map"),
+    "pair without a photo": (["--map", f"nope.png={SAMPLE}"], 2, "nope.png"),
+    "person who was named twice": (["--only", "grey.png", "--map", "grey.png=grey.png"], 2, "grey.png is named twice"),
+    "recogniser that is not here": (["--only", SAMPLE], 4, "w600k_r50"),
     "figures without a folder": (["--stats", "nowhere/stats.json"], 2, "nowhere"),
 }
 

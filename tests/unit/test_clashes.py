@@ -47,3 +47,16 @@ def test_one_recording_twice_is_refused_also_before_it_exists(folder: Path) -> N
 def test_other_files_and_a_sink_that_is_named_twice_pass(folder: Path) -> None:
     clashes.refuse(named(["other.mkv", "new.mkv", "null", "null"]), folder / "figures.json")
     clashes.refuse(named(["null"]), Path("/dev/null"))
+
+
+@pytest.mark.parametrize("output", ["me.mkv", "other.mkv"])
+@pytest.mark.parametrize(
+    "people", [{"faces.only": ["other.mkv"]}, {"faces.map": ["me.mkv=other.mkv"]}, {"faces.map": ["other.mkv=me.mkv"]}]
+)
+def test_a_recording_over_a_photo_of_somebody_who_was_named_is_refused(
+    folder: Path, output: str, people: dict[str, list[str]]
+) -> None:
+    flags = {"source.photos": ["me.mkv"], "input.what": "demo", "output.to": [output], **people}
+    settings = resolve([default_layer(), *(flag("--test", key, value) for key, value in flags.items())])
+    with pytest.raises(ConfigError, match="but also a photo"):
+        clashes.refuse(settings, None)

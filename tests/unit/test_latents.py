@@ -299,7 +299,7 @@ def test_below_full_likeness_each_person_gets_a_mix_and_is_looked_at_seldom(eyes
     painter = Painter(tensor)
     source = embedding_of(np.eye(8, dtype=np.float32)[0] * 2, "a test")
     swapper = LikenessSwapper(painter, tensor, source, 0.75, gallery, lambda e: e.direction[None], Meter())  # type: ignore[arg-type]  # a stand-in
-    pictures = [np.full((4, 4, 3), n, np.uint8) for n in range(3)]
+    pictures = [np.full((512, 512, 3), n, np.uint8) for n in range(3)]
     for frame in range(3):
         for person in (1, 2):
             assert swapper.swap(pictures[person], face_of(mesh, person), frame / 30, ())
@@ -319,8 +319,10 @@ def test_below_full_likeness_each_person_gets_a_mix_and_is_looked_at_seldom(eyes
     assert swapper.swap(pictures[1], face_of(mesh, 2), 0.12 + AFTER_S[0], ())
     assert painter.shown[-1][1] > 0, "another look moves it half of the way"
     assert painter.shown[-1][2] < shown[2]
-    lost = face_of(np.full_like(mesh, np.nan), 3)
-    assert not swapper.swap(pictures[1], lost, 1.0, ())
+    looks = gallery.looks
+    for away in (np.full_like(mesh, np.nan), mesh + np.array([9000, 0, 0], np.float32), mesh * 0):
+        assert not swapper.swap(pictures[1], face_of(away, 3), 1.0, ())
+    assert gallery.looks == looks, "nobody looks where no face can be painted over"
 
 
 def test_the_real_family_recognises_the_target_only_below_full_likeness(

@@ -15,6 +15,13 @@ Found = Mapping[str, tuple[tuple[int, ...], str]]
 """What a runtime reports: name of a tensor -> (shape with -1 for a free axis, numpy dtype name)."""
 
 
+Shapes = tuple[tuple[int, ...], ...]
+"""Shapes of the inputs of one run."""
+
+MOST_SHAPES = 4
+"""Shapes of free inputs for which an engine keeps its buffers: a detector uses two, and photos others before it."""
+
+
 class CardEngine:
     """What every engine tells of itself: the card's words, and what really runs."""
 

@@ -13,7 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from engines import batch, providers
 from engines.card import ModelCard
-from engines.conform import CardEngine, check_call, check_file, fits, threads_text
+from engines.conform import MOST_SHAPES, CardEngine, Shapes, check_call, check_file, fits, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
@@ -58,8 +58,8 @@ class OnnxRuntimeEngine(CardEngine):
     """One ONNX model in an ONNX Runtime session.
 
     The first run with inputs of some shape tells the shapes of the outputs; from then on the runtime writes straight
-    into this engine's buffers, until inputs of another shape come. So the shapes of the outputs must follow from those
-    of the inputs.
+    into buffers of this engine, one set for each shape. So the shapes of the outputs must follow from those of the
+    inputs.
 
     Threads do not spin while they wait: measured on SCRFD with two threads that costs 2 to 6 % of a run, and otherwise
     a pool burns a core, which camera and meeting need, for a while after each run. SCRFD at 640x640 took 19 / 12 ms
@@ -95,9 +95,7 @@ class OnnxRuntimeEngine(CardEngine):
         self._input_names, self._output_names = check_file(card, *found)
         super().__init__(card, f"onnxrt {ort.__version__}, {runs_on}")
         self._session: ort.InferenceSession | None = session
-        self._binding = session.io_binding()
-        self._bound_for: tuple[tuple[int, ...], ...] = ()
-        self._results: tuple[NDArray[Any], ...] = ()
+        self._bound: dict[Shapes, tuple[Any, tuple[NDArray[Any], ...]]] = {}
 
     def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """See :class:`engines.contract.Engine`."""
@@ -106,23 +104,25 @@ class OnnxRuntimeEngine(CardEngine):
         check_call(self._card, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         try:
-            if shapes != self._bound_for:
-                self._bind(self._session, tensors)
-                self._bound_for = shapes
-                return self._results
+            if shapes not in self._bound:
+                return self._bind(self._session, shapes, tensors)
+            binding, results = self._bound[shapes]
             for name, tensor in zip(self._input_names, tensors, strict=True):
-                self._binding.bind_input(name, "cpu", 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
-            self._session.run_with_iobinding(self._binding)
+                binding.bind_input(name, "cpu", 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
+            self._session.run_with_iobinding(binding)
         except _ERRORS as error:
             raise EngineError(f"ONNX Runtime cannot run {self._card.name}: {error}", "report this as a bug") from error
-        return self._results
+        return results
 
     def close(self) -> None:
         """See :class:`engines.contract.Engine`."""
         self._session = None
+        self._bound.clear()
 
-    def _bind(self, session: ort.InferenceSession, tensors: Sequence[NDArray[Any]]) -> None:
-        """Run once, and keep what came out as the buffers of the runs to come."""
+    def _bind(
+        self, session: ort.InferenceSession, shapes: Shapes, tensors: Sequence[NDArray[Any]]
+    ) -> tuple[NDArray[Any], ...]:
+        """Run once, and keep what came out as the buffers of the runs to come with inputs of these shapes."""
         results = session.run(self._output_names, dict(zip(self._input_names, tensors, strict=True)))
         for spec, result in zip(self._card.outputs, results, strict=True):
             if not fits(spec.shape, result.shape):
@@ -130,10 +130,14 @@ class OnnxRuntimeEngine(CardEngine):
                     f"{self._card.name} gives {spec.name!r} as {result.shape}, its card says {spec.shape}",
                     "correct the card, or use the file that it was written for",
                 )
-        self._results = tuple(np.array(result, order="C") for result in results)
-        self._binding = session.io_binding()
-        for name, result in zip(self._output_names, self._results, strict=True):
-            self._binding.bind_output(name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
+        if len(self._bound) == MOST_SHAPES:
+            self._bound.clear()
+        kept = tuple(np.array(result, order="C") for result in results)
+        binding = session.io_binding()
+        for name, result in zip(self._output_names, kept, strict=True):
+            binding.bind_output(name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
+        self._bound[shapes] = binding, kept
+        return kept
 
 
 def _open_first(

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from engines import batch
 from engines.card import ModelCard
-from engines.conform import CardEngine, Found, check_call, check_file, fits, threads_text
+from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, fits, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
 _VERSION = ov.__version__.partition("-")[0]
-
-Shapes = tuple[tuple[int, ...], ...]
 
 
 def probe() -> Availability:
@@ -63,9 +61,7 @@ class OpenVinoEngine(CardEngine):
             "INFERENCE_NUM_THREADS": threads,
         }
         self._core = ov.Core()
-        self._request: ov.InferRequest | None = None
-        self._compiled_for: Shapes = ()
-        self._results: tuple[NDArray[Any], ...] = ()
+        self._compiled: dict[Shapes, tuple[ov.InferRequest, tuple[NDArray[Any], ...]]] = {}
         try:
             self._model: ov.Model | None = self._core.read_model(str(path))
             found = _found(self._model.inputs), _found(self._model.outputs)
@@ -87,21 +83,22 @@ class OpenVinoEngine(CardEngine):
         check_call(self._card, tensors)
         shapes = tuple(tensor.shape for tensor in tensors)
         try:
-            request = self._request
-            if request is None or shapes != self._compiled_for:
-                request = self._compile(self._model, shapes)
+            if shapes not in self._compiled:
+                self._compile(self._model, shapes)
+            request, results = self._compiled[shapes]
             for name, tensor in zip(self._input_names, tensors, strict=True):
                 request.set_tensor(name, ov.Tensor(tensor, shared_memory=True))
             request.infer()
         except RuntimeError as error:
             raise EngineError(f"OpenVINO cannot run {self._card.name}: {error}", "report this as a bug") from error
-        return self._results
+        return results
 
     def close(self) -> None:
         """See :class:`engines.contract.Engine`."""
-        self._request = self._model = None
+        self._model = None
+        self._compiled.clear()
 
-    def _compile(self, model: ov.Model, shapes: Shapes) -> ov.InferRequest:
+    def _compile(self, model: ov.Model, shapes: Shapes) -> None:
         """Compile the model for inputs of these shapes, and bind its outputs to buffers."""
         if any(
             list(model.input(name).partial_shape) != list(shape)
@@ -109,11 +106,12 @@ class OpenVinoEngine(CardEngine):
         ):
             model.reshape(dict(zip(self._input_names, map(list, shapes), strict=True)))
         request = self._core.compile_model(model, "CPU", self._settings).create_infer_request()
-        self._results = self._buffers(request)
-        for name, result in zip(self._output_names, self._results, strict=True):
+        results = self._buffers(request)
+        for name, result in zip(self._output_names, results, strict=True):
             request.set_tensor(name, ov.Tensor(result, shared_memory=True))
-        self._request, self._compiled_for = request, shapes
-        return request
+        if len(self._compiled) == MOST_SHAPES:
+            self._compiled.clear()
+        self._compiled[shapes] = request, results
 
     def _buffers(self, request: ov.InferRequest) -> tuple[NDArray[Any], ...]:
         """Make one array for each output of a compiled model."""

@@ -1,12 +1,15 @@
-"""Finds faces with one run of a network on the whole picture; knows grids and overlaps, leaves decoding to families.
+"""Finds faces with a network that sees the whole picture; knows grids and overlaps, leaves decoding to families.
 
-One run sees everyone, so there is no search over views, and where a face was lost is looked at anyway.
+One run sees everyone but a face that fills the picture, which is larger than anything the network was taught. So where
+a look finds nobody the picture is looked at once more, made small. There is no search over views, and where a face was
+lost is looked at anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +22,7 @@ from engines.contract import Device, Engine
 from engines.errors import ModelError
 from realtime import geometry
 from realtime.detect import VIEWS_PER_CALL, Detection, prominence
-from realtime.detect.letterbox import Letterbox, fixed_size
+from realtime.detect.letterbox import MOST_SIZES, Letterbox, fixed_size
 from realtime.types import F32, F64, U8, Size
 
 KEY_POINTS = ("left_eye", "right_eye", "nose", "left_mouth", "right_mouth")
@@ -32,7 +35,8 @@ class GridDecode:
     """What a card of a network that sees the whole picture says about reading its outputs.
 
     Attributes:
-        side: longer side of the input in pixels where the card leaves it free.
+        side: longer side of the picture in the input, in pixels; less where a fixed input is smaller.
+        close_up_side: the same in the second look, which finds who fills the picture.
         strides: input pixels between the cells of each grid.
         anchors_per_cell: rows of the outputs for each cell.
         key_points: names, in order: ``KEY_POINTS``.
@@ -43,6 +47,7 @@ class GridDecode:
     """
 
     side: int
+    close_up_side: int
     strides: tuple[int, ...]
     anchors_per_cell: int
     key_points: tuple[str, ...]
@@ -67,6 +72,24 @@ class Candidates(NamedTuple):
 
 Decode = Callable[[Sequence[NDArray[Any]], Sequence[F32], GridDecode], Candidates]
 """Reads the outputs of one run: outputs in the order of the card, cells of each grid as from ``cells``, the rule."""
+
+
+@lru_cache(maxsize=2 * MOST_SIZES)
+def grids(size: Size, strides_px: tuple[int, ...], per_cell: int) -> tuple[F32, ...]:
+    """Compute the cells of all grids of a network, see :func:`cells`; the same arrays each time, which nobody changes.
+
+    Args:
+        size: of the input.
+        strides_px: input pixels between the cells of each grid.
+        per_cell: rows for each cell.
+
+    Returns:
+        One (n, 2) float32 for each grid.
+    """
+    made = tuple(cells(size, stride, per_cell) for stride in strides_px)
+    for grid in made:
+        grid.setflags(write=False)
+    return made
 
 
 def cells(size: Size, stride_px: int, per_cell: int) -> F32:
@@ -107,7 +130,9 @@ def square(box_xyxy: F64, points: F64, scale: float) -> F64:
 def _check(card: ModelCard, rule: GridDecode, columns: Sequence[int]) -> None:
     """Raise ``ModelError`` where the card's numbers contradict each other: decoding would read nonsense."""
     size = fixed_size(card.inputs[0])
-    rows = [len(cells(size, stride, rule.anchors_per_cell)) if size else -1 for stride in rule.strides]
+    rows = (
+        [len(grid) for grid in grids(size, rule.strides, rule.anchors_per_cell)] if size else [-1] * len(rule.strides)
+    )
     said = [(n, width) for width in columns for n in rows]
     have = [spec.shape[-2:] for spec in card.outputs]
     if len(have) != len(said) or not all(map(fits, have, said)):
@@ -120,11 +145,12 @@ def _check(card: ModelCard, rule: GridDecode, columns: Sequence[int]) -> None:
             f"model card {card.name!r}: its key points are {', '.join(rule.key_points)}",
             f"only networks with the key points {', '.join(KEY_POINTS)} can be used",
         )
-    if rule.side % max(rule.strides):
-        raise ModelError(
-            f"model card {card.name!r}: side {rule.side} is no multiple of its largest stride {max(rule.strides)}",
-            "correct [decode] of the card",
-        )
+    for side in (rule.side, rule.close_up_side):
+        if side % max(rule.strides):
+            raise ModelError(
+                f"model card {card.name!r}: side {side} is no multiple of its largest stride {max(rule.strides)}",
+                "correct [decode] of the card",
+            )
 
 
 class WholePictureDetector:
@@ -146,40 +172,42 @@ class WholePictureDetector:
         rule = decode_as(card, GridDecode)
         _check(card, rule, columns)
         self._engine, self._rule, self._decode = engine, rule, decode
-        self._letterbox = Letterbox(engine.inputs[0], rule.side, max(rule.strides), device)
-        self._cells: tuple[F32, ...] = ()
-        self._size = Size(0, 0)
+        self._letterbox = Letterbox(engine.inputs[0], max(rule.strides), device)
 
     def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = VIEWS_PER_CALL) -> list[Detection]:
         """See :class:`realtime.detect.Detector`; ``near`` and ``views`` make no difference."""
-        return self.detect_everywhere(pixels)
+        return self._sorted(self._look(pixels, self._rule.side) or self._look(pixels, self._rule.close_up_side), pixels)
 
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         """See :class:`realtime.detect.Detector`."""
-        picture = Size(pixels.shape[1], pixels.shape[0])
-        tensor, frame_from_input = self._letterbox.fill(pixels)
-        if self._letterbox.size != self._size:
-            self._lay_grids(self._letterbox.size)
-        outputs = self._engine.run(tensor)
-        faces = [self._face(*one, frame_from_input) for one in self._best(outputs)]
-        return sorted(faces, key=lambda face: prominence(face.box_xyxy, picture), reverse=True)
+        seen = [*self._look(pixels, self._rule.side), *self._look(pixels, self._rule.close_up_side)]
+        best = geometry.groups([f.box_xyxy for f in seen], [f.score for f in seen], self._rule.overlap_iou)
+        return self._sorted([seen[group[0]] for group in best], pixels)
 
     def close(self) -> None:
         """See :class:`realtime.detect.Detector`."""
         self._engine.close()
 
-    def _lay_grids(self, size: Size) -> None:
-        rule = self._rule
-        self._cells = tuple(cells(size, stride, rule.anchors_per_cell) for stride in rule.strides)
-        self._size = size
+    def _look(self, pixels: U8, side_px: int) -> list[Detection]:
+        """Look at the picture once, made so large; best first."""
+        tensor, frame_from_input = self._letterbox.fill(pixels, side_px)
+        return [self._face(*one, frame_from_input) for one in self._best(self._engine.run(tensor), tensor)]
 
-    def _best(self, outputs: Sequence[NDArray[Any]]) -> list[tuple[float, F64, F64]]:
+    def _best(self, outputs: Sequence[NDArray[Any]], tensor: F32) -> list[tuple[float, F64, F64]]:
         """Read the outputs: score, box (4,) and points (5, 2) of each face in input pixels, best first."""
-        scores, boxes, points = self._decode(outputs, self._cells, self._rule)
+        height, width = tensor.shape[1:3] if tensor.shape[3] == 3 else tensor.shape[2:]
+        laid = grids(Size(width, height), self._rule.strides, self._rule.anchors_per_cell)
+        scores, boxes, points = self._decode(outputs, laid, self._rule)
         sound = np.isfinite(boxes).all(axis=1) & np.isfinite(points).all(axis=(1, 2))
         scores, boxes, points = scores[sound], boxes[sound], points[sound]
         best = [group[0] for group in geometry.groups(boxes, scores, self._rule.overlap_iou)]
         return [(float(scores[i]), boxes[i].astype(np.float64), points[i].astype(np.float64)) for i in best]
+
+    @staticmethod
+    def _sorted(faces: list[Detection], pixels: U8) -> list[Detection]:
+        """The most prominent first."""
+        size = Size(pixels.shape[1], pixels.shape[0])
+        return sorted(faces, key=lambda face: prominence(face.box_xyxy, size), reverse=True)
 
     def _face(self, score: float, box: F64, points: F64, frame_from_input: F64) -> Detection:
         """Take a face to frame pixels."""

@@ -66,10 +66,10 @@ def pictures(data_dir: Path, apart: int) -> Iterator[tuple[str, U8]]:
 def raw_boxes(detector: ScrfdDetector, picture: U8) -> list[tuple[float, F64, F64]]:
     """Score, box and points of each face in frame pixels, best first, before the box is made a square."""
     detector.detect(picture)
-    tensor, frame_from_input = detector._letterbox.fill(picture)
+    tensor, frame_from_input = detector._letterbox.fill(picture, 640)
     return [
         (score, geometry.apply(frame_from_input, box.reshape(2, 2)).ravel(), geometry.apply(frame_from_input, points))
-        for score, box, points in detector._best(detector._engine.run(tensor))
+        for score, box, points in detector._best(detector._engine.run(tensor), tensor)
     ]
 
 
@@ -108,7 +108,7 @@ def test_the_fed_tensor_is_insightfaces_own(data_dir: Path) -> None:
     other = theirs.SCRFD(str(data_dir / "models" / "scrfd_500m_kps.onnx"))
     padded = np.zeros((640, 640, 3), np.uint8)
     padded[:480] = picture
-    ours, _ = Letterbox(shared_card("scrfd_500m").inputs[0], 640, 32, CpuDevice()).fill(picture)
+    ours, _ = Letterbox(shared_card("scrfd_500m").inputs[0], 32, CpuDevice()).fill(picture, 640)
     np.testing.assert_allclose(ours, other._prepare_input_blob(padded, (640, 640)), atol=1e-6)
 
 
@@ -165,6 +165,17 @@ def test_the_square_leads_the_mesh_network_to_the_same_mesh(
             assert is_face(face.score, presence), name
             assert geometry.iou(face.box_xyxy, geometry.bounds(mesh))[0] > 0.6, name
     assert faces >= len(CLIPS) + len(photos)
+
+
+def test_a_face_that_fills_the_picture_is_found(scrfd: Opened, detector: SsdDetector, net: MeshNet) -> None:
+    photo = np.asarray(cv2.imread(str(sample_source())), np.uint8)
+    left, top, right, bottom = (float(v) for v in detector.detect_everywhere(photo)[0].box_xyxy)
+    k = 480 / ((bottom - top) / 0.9)
+    shift = [320 - k * (left + right) / 2, 240 - k * (top + bottom) / 2]
+    shown = np.asarray(cv2.warpAffine(photo, np.array([[k, 0, shift[0]], [0, k, shift[1]]]), (640, 480)), np.uint8)
+    assert scrfd.detector._look(shown, 640) == []  # the reason for the second look
+    for faces in (scrfd.detector.detect(shown), scrfd.detector.detect_everywhere(shown)):
+        assert any(is_face(face.score, settled(net, shown, face)[1]) for face in faces)
 
 
 def test_openvino_sees_what_onnx_runtime_sees(data_dir: Path) -> None:

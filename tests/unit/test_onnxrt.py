@@ -9,6 +9,7 @@ import pytest
 
 from engines import providers
 from engines.card import ModelCard
+from engines.conform import MOST_SHAPES
 from engines.contract import TensorSpec
 from engines.errors import EngineError
 from engines.onnxrt import OnnxRuntimeEngine
@@ -63,7 +64,7 @@ def test_it_writes_into_the_same_buffers_run_after_run(swapper: Network) -> None
     np.testing.assert_array_equal(first, kept)
 
 
-def test_free_axes_are_bound_for_as_long_as_the_shape_stays(tmp_path: Path) -> None:
+def test_each_shape_of_free_axes_has_buffers_of_its_own(tmp_path: Path) -> None:
     path = double(tmp_path, (1, 2, "h", "w"))
     spec = TensorSpec("x", (1, 2, -1, -1))
     engine = OnnxRuntimeEngine(networks.card_of(path, [spec], [replace(spec, name="y")]), path)
@@ -73,9 +74,12 @@ def test_free_axes_are_bound_for_as_long_as_the_shape_stays(tmp_path: Path) -> N
         (y,) = engine.run(x)
         np.testing.assert_array_equal(y, 2 * x)
         results.append(y)
-    assert results[0] is results[1]
+    assert results[0] is results[1] is results[4]
     assert results[2] is results[3]
     assert results[1].shape != results[2].shape
+    for width in range(MOST_SHAPES):
+        engine.run(np.zeros((1, 2, 1, 1 + width), np.float32))
+    assert engine.run(np.zeros((1, 2, 4, 6), np.float32))[0] is not results[0]  # but not for ever
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_it_computes_what_onnx_runtime_computes(tmp_path: Path) -> None:
         first = one
 
 
-def test_it_is_compiled_for_the_shapes_that_come(tmp_path: Path) -> None:
+def test_it_is_compiled_once_for_each_shape_that_comes(tmp_path: Path) -> None:
     path = tmp_path / "double.onnx"
     nodes = [helper.make_node("Add", ["x", "x"], ["y"])]
     shape = (1, 2, "h", "w")
@@ -48,7 +48,7 @@ def test_it_is_compiled_for_the_shapes_that_come(tmp_path: Path) -> None:
         x = np.random.default_rng(len(results)).random((1, 2, *size), np.float32)
         results.append(engine.run(x)[0])
         np.testing.assert_array_equal(results[-1], 2 * x)
-    assert results[0] is results[1]
+    assert results[0] is results[1] is results[3]
     assert results[2].shape == (1, 2, 8, 6)
 
 

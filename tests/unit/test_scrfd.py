@@ -15,7 +15,7 @@ from engines.card import decode_as, load_card
 from engines.cpu import CpuDevice
 from engines.errors import ModelError
 from realtime import geometry
-from realtime.detect import open_detector
+from realtime.detect import open_detector, prominence
 from realtime.detect.letterbox import Letterbox
 from realtime.detect.scrfd import ScrfdDetector, decode
 from realtime.detect.whole import GridDecode, cells, square
@@ -96,7 +96,9 @@ class FixedEngine:
 
 def detector_of(answer: Outputs) -> tuple[ScrfdDetector, FixedEngine]:
     engine = FixedEngine(answer)
-    return ScrfdDetector(replace(CARD, decode={**CARD.decode, "side": 128}), engine, CpuDevice()), engine
+    return ScrfdDetector(
+        replace(CARD, decode={**CARD.decode, "side": 128, "close_up_side": 32}), engine, CpuDevice()
+    ), engine
 
 
 @given(st.integers(0, 10_000), st.integers(0, 12), st.booleans())
@@ -161,13 +163,13 @@ def test_numbers_that_are_none_are_no_face() -> None:
     ],
 )
 def test_a_free_input_takes_the_aspect_of_the_picture(picture: Size, given: Size) -> None:
-    assert Letterbox(CARD.inputs[0], 640, 32, CpuDevice()).size_for(picture) == given
+    assert Letterbox(CARD.inputs[0], 32, CpuDevice()).size_for(picture, 640) == given
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.booleans())
 def test_the_whole_picture_is_in_the_top_left_corner_and_black_beside(w: int, h: int, free: bool) -> None:
     spec = CARD.inputs[0] if free else replace(CARD.inputs[0], shape=(1, 3, 96, 128))
-    tensor, frame_from_input = Letterbox(spec, 128, 32, CpuDevice()).fill(np.full((h, w, 3), 255, np.uint8))
+    tensor, frame_from_input = Letterbox(spec, 32, CpuDevice()).fill(np.full((h, w, 3), 255, np.uint8), 128)
     size = Size(tensor.shape[3], tensor.shape[2])
     corner = geometry.apply(geometry.invert(frame_from_input), [w, h])
     assert corner[0] == pytest.approx(size.w) or corner[1] == pytest.approx(size.h) or free
@@ -192,10 +194,71 @@ def test_the_network_gets_red_first_less_127_5_over_128() -> None:
 
 
 def test_pictures_of_one_size_share_one_tensor() -> None:
-    detector, engine = detector_of(outputs_of(0, 0))
+    detector, engine = detector_of(outputs_of(0, 3))
     for _ in range(3):
         detector.detect(np.zeros((96, 128, 3), np.uint8))
+    assert len(engine.given) == 3
     assert all(tensor is engine.given[0] for tensor in engine.given)
+
+
+class CloseUpEngine(FixedEngine):
+    """Sees one face in a small input, and what it was told in others."""
+
+    def run(self, *tensors: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        self.given.append(tensors[0])
+        if tensors[0].shape[3] == 128:
+            return tuple(self.answer)
+        size = Size(tensors[0].shape[3], tensors[0].shape[2])
+        laid = [cells(size, stride, 2) for stride in RULE.strides]
+        made = [np.zeros((len(grid), width), np.float32) for width in (1, 4, 10) for grid in laid]
+        made[2][:] = [[0.9], [0.4]]
+        made[5][:] = 0.4
+        return tuple(made)
+
+
+def close_up(answer: Outputs) -> tuple[ScrfdDetector, CloseUpEngine]:
+    engine = CloseUpEngine(answer)
+    card = replace(CARD, decode={**CARD.decode, "side": 128, "close_up_side": 32})
+    return ScrfdDetector(card, engine, CpuDevice()), engine
+
+
+PICTURE = np.zeros((96, 128, 3), np.uint8)
+
+
+def test_where_nobody_is_seen_the_picture_is_looked_at_once_more_made_small() -> None:
+    detector, engine = close_up(outputs_of(0, 0))
+    (face,) = detector.detect(PICTURE)
+    assert [tensor.shape[2:] for tensor in engine.given] == [(96, 128), (32, 32)]
+    # Points in the corner of the first cell; the box reaches 0.4 strides of 32 around it, in pixels four times the size.
+    np.testing.assert_allclose(face.points, 0)
+    np.testing.assert_allclose(face.box_xyxy, np.array([-1, -1, 1, 1]) * 0.4 * 32 * 4 * RULE.square_scale, rtol=1e-5)
+
+
+def test_where_somebody_is_seen_one_look_is_enough_in_passing() -> None:
+    detector, engine = close_up(outputs_of(1, 2))
+    assert detector.detect(PICTURE)
+    assert len(engine.given) == 1
+
+
+def test_a_search_everywhere_looks_twice_and_names_nobody_twice() -> None:
+    detector, engine = close_up(outputs_of(1, 2))
+    here = detector.detect(PICTURE)
+    everyone = detector.detect_everywhere(PICTURE)
+    assert len(engine.given) == 3
+    boxes = np.array([face.box_xyxy for face in everyone])
+    assert max(float(geometry.iou(box, np.delete(boxes, n, 0)).max()) for n, box in enumerate(boxes)) < RULE.overlap_iou
+    assert {face.score for face in everyone} >= {max(face.score for face in here)}
+    ranks = [prominence(face.box_xyxy, Size(128, 96)) for face in everyone]
+    assert ranks == sorted(ranks, reverse=True)
+
+
+def test_in_a_fixed_input_the_second_look_lies_in_the_corner() -> None:
+    spec = replace(CARD.inputs[0], shape=(1, 3, 128, 128))
+    box = Letterbox(spec, 32, CpuDevice())
+    tensor, frame_from_input = box.fill(np.full((96, 128, 3), 255, np.uint8), 32)
+    assert frame_from_input[0, 0] == 4
+    assert (tensor[0, :, :24, :32] == np.float32(127.5 / 128)).all()
+    assert tensor[0].sum() == pytest.approx(3 * (24 * 32 * 2 - 128 * 128) * 127.5 / 128)
 
 
 def test_looking_again_and_again_leaves_nothing_behind() -> None:
@@ -228,6 +291,7 @@ def test_the_table_opens_it_and_closing_it_frees_the_network() -> None:
         ({"strides": [8, 16]}, "make outputs of shapes"),
         ({"strides": [8, 16, 32, 64]}, "make outputs of shapes"),
         ({"key_points": ["right_eye", "left_eye", "nose", "left_mouth", "right_mouth"]}, "key points are right_eye"),
+        ({"close_up_side": 100}, "side 100 is no multiple"),
         ({"side": 600}, "side 600 is no multiple of its largest stride 32"),
         ({"anchors": 2}, "anchors: Unexpected keyword argument"),
     ],

@@ -31,7 +31,9 @@ def small_card(**changes: Any) -> ModelCard:
     rows = [(SIDE // stride) ** 2 for stride in RULE.strides] * 4
     outputs = tuple(replace(spec, shape=(1, n, spec.shape[2])) for spec, n in zip(CARD.outputs, rows, strict=True))
     picture = replace(CARD.inputs[0], shape=(1, 3, SIDE, SIDE))
-    return replace(CARD, inputs=(picture,), outputs=outputs, decode={**CARD.decode, "side": SIDE, **changes})
+    return replace(
+        CARD, inputs=(picture,), outputs=outputs, decode={**CARD.decode, "side": SIDE, "close_up_side": 32, **changes}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,15 @@ class SwapStage:
         self.folder, self.device = folder, device or open_device("cpu")
         self.models = Listening()
         self.meter = Meter()
-        self.name = ""
+        self.name, self._opened = "", 0
         for net in (helpernets.arcface(), helpernets.converter()):
             cards.put(folder, net)
 
     def swapper(self, net: Net, portraits: Sequence[Portrait], look: Look = PLAIN) -> Swapper:
-        """Write a network and open its family with it."""
-        self.name = cards.put(self.folder, net)
+        """Write a network and open its family with it. Its card gets a name that none had before: engines are kept."""
+        self._opened += 1
+        name = f"{net.card.name}_{self._opened}"
+        self.name = cards.put(self.folder, replace(net, card=replace(net.card, name=name, file=f"{name}.onnx")))
         kit = Kit(self.device, self.models, self.name, look, self.meter)
         made = family(self.name, self.models)
         return made.open_swapper(made.identify(portraits, kit), kit)

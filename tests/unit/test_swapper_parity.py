@@ -204,7 +204,7 @@ def test_the_swap_is_that_of_insightface_inside_the_face(
     swapper = stage.swapper(facenets.inswapper(), [source_photo])
     assert swapper.swap(painted, face, 0.0, ())
 
-    theirs = inswapper.INSwapper(str(stage.folder / "test_inswapper.onnx"))
+    theirs = inswapper.INSwapper(str(stage.folder / f"{stage.name}.onnx"))
     embedding = stage.models.heard["test_arcface"].made[0]
 
     class Target:

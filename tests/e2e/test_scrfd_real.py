@@ -21,6 +21,8 @@ from realtime.detect.scrfd import ScrfdDetector
 from realtime.detect.ssd import SsdDetector
 from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
+from realtime.meter import Meter
+from realtime.track import Tracker
 from realtime.types import F32, F64, U8
 from tests.real import CLIPS, clip
 
@@ -165,6 +167,17 @@ def test_the_square_leads_the_mesh_network_to_the_same_mesh(
             assert is_face(face.score, presence), name
             assert geometry.iou(face.box_xyxy, geometry.bounds(mesh))[0] > 0.6, name
     assert faces >= len(CLIPS) + len(photos)
+
+
+@pytest.mark.parametrize("name", ["milk", "walk", "yes"])
+def test_people_are_followed_from_the_first_picture_to_the_last(
+    scrfd: Opened, net: MeshNet, data_dir: Path, name: str
+) -> None:
+    if scrfd.name != "scrfd_500m":
+        pytest.skip("one network is enough: the tracker sees boxes")
+    tracker = Tracker(scrfd.detector, net, 0.5, Meter())
+    seen = [tracker.follow(picture, number / 30, 15) for number, picture in enumerate(clip(data_dir, name))]
+    assert {tuple(face.track_id for face in sighting.faces) for sighting in seen} == {(1,)}
 
 
 def test_a_face_that_fills_the_picture_is_found(scrfd: Opened, detector: SsdDetector, net: MeshNet) -> None:

@@ -229,7 +229,7 @@ def test_where_nobody_is_seen_the_picture_is_looked_at_once_more_made_small() ->
     detector, engine = close_up(outputs_of(0, 0))
     (face,) = detector.detect(PICTURE)
     assert [tensor.shape[2:] for tensor in engine.given] == [(96, 128), (32, 32)]
-    # Points in the corner of the first cell; the box reaches 0.4 strides of 32 around it, in pixels four times the size.
+    # At the corner of the first cell; the box reaches 0.4 strides of 32 around it, in pixels four times the size.
     np.testing.assert_allclose(face.points, 0)
     np.testing.assert_allclose(face.box_xyxy, np.array([-1, -1, 1, 1]) * 0.4 * 32 * 4 * RULE.square_scale, rtol=1e-5)
 

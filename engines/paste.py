@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +33,13 @@ class Paster:
         self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
     ) -> None:
         """See :meth:`engines.contract.Device.paste`."""
-        while abs(np.linalg.det(picture_from_patch[:, :2])) <= FINE * FINE and min(patch.shape[:2]) >= 4:
+        while _area(picture_from_patch) <= FINE * FINE and min(patch.shape[:2]) >= 4:
             patch, picture_from_patch = self._half(patch, picture_from_patch)
         left, top, right, bottom = _reached(kernels.shown(patch), picture_from_patch, picture.shape)
         if left >= right or top >= bottom:
             return
-        patch_from_part = cv2.invertAffineTransform(picture_from_patch - [[0, 0, left], [0, 0, top]])
+        part_from_patch = picture_from_patch - ((0, 0, left), (0, 0, top))
+        patch_from_part = cv2.invertAffineTransform(part_from_patch)
         width, height = right - left, bottom - top
         if self._laid.size < width * height * 4:
             self._laid = np.empty(width * height * 6, np.uint8)  # half as much again, for a face that comes nearer
@@ -64,12 +67,18 @@ def _reached(
 ) -> tuple[int, int, int, int]:
     """Part of a picture that a box of a patch can change: left, top, right, bottom, the last two just outside."""
     left, top, right, bottom = box
-    x, y = np.array([left - 1, right, left - 1, right]), np.array([top - 1, top - 1, bottom, bottom])
     (a, b, c), (d, e, f) = picture_from_patch.tolist()
-    across, down = a * x + b * y + c, d * x + e * y + f
+    corners = [(x, y) for x in (left - 1, right) for y in (top - 1, bottom)]
+    across, down = [a * x + b * y + c for x, y in corners], [d * x + e * y + f for x, y in corners]
     return (
-        max(0, int(np.floor(across.min()))),
-        max(0, int(np.floor(down.min()))),
-        min(shape[1], int(np.ceil(across.max())) + 1),
-        min(shape[0], int(np.ceil(down.max())) + 1),
+        max(0, math.floor(min(across))),
+        max(0, math.floor(min(down))),
+        min(shape[1], math.ceil(max(across)) + 1),
+        min(shape[0], math.ceil(max(down)) + 1),
     )
+
+
+def _area(picture_from_patch: NDArray[np.float64]) -> float:
+    """Pixels of a picture for one of a patch."""
+    (a, b, _), (c, d, _) = picture_from_patch.tolist()
+    return abs(float(a * d - b * c))

@@ -22,6 +22,7 @@ _MOST = np.int32(2**31 - 1)
 _LEAST = np.int32(-(2**31) + 1)
 _SIGN = np.int32(31)
 _BLACK, _WHITE = np.float32(0), np.float32(255)
+_HALF_LEVEL = np.float32(0.5)
 _OPAQUE, _HALF, _BYTE = np.uint16(255), np.uint16(128), np.uint16(8)
 _kernel = njit(cache=True, nogil=True)
 
@@ -39,21 +40,42 @@ def _byte(value: Any, times: Any, plus: Any) -> Any:
 
 
 @_kernel
+def normalise(pixels: Array, channels: tuple[int, int, int], mean: Array, scale: Array, out: Array) -> None:
+    """Turn a picture of bytes into the planes of a tensor.
+
+    Six times as fast as splitting the channels and looking each value up.
+
+    Args:
+        pixels: (h, w * 3) uint8 BGR.
+        channels: which of the three each plane takes.
+        mean: (3,) float32, by plane.
+        scale: (3,) float32, by plane.
+        out: (3, h, w) float32; overwritten with (pixel - mean) * scale.
+    """
+    one, two, three = channels
+    for y in range(out.shape[1]):
+        row, first, second, third = pixels[y], out[0, y], out[1, y], out[2, y]
+        for x in range(first.size):
+            first[x] = (np.float32(row[3 * x + one]) - mean[0]) * scale[0]
+            second[x] = (np.float32(row[3 * x + two]) - mean[1]) * scale[1]
+            third[x] = (np.float32(row[3 * x + three]) - mean[2]) * scale[2]
+
+
+@_kernel
 def develop(
-    blue: Array, green: Array, red: Array, factor: Array, shift: Array, gain: Array, offset: Array, out: Array
+    planes: Array, channels: tuple[int, int, int], factor: Array, mean: Array, gain: Array, offset: Array, out: Array
 ) -> tuple[float, float]:
-    """Turn a picture in a tensor into a picture of bytes.
+    """Turn the planes of a tensor into a picture of bytes.
 
     The least and greatest values are looked for among the bits, as integers: a compiler may not reorder comparisons of
     floats, because of NaN, and so makes no vectors of them. Three planes of 128 by 128 take 10 us; they took 76 with
     floats, channel after channel.
 
     Args:
-        blue: (h, w) float32 plane of the tensor, may be strided.
-        green: (h, w), likewise.
-        red: (h, w), likewise.
-        factor: (3,) float32 BGR, grey levels for a step of 1.
-        shift: (3,) float32 BGR, grey level of 0.
+        planes: (3, h, w) float32, may be strided.
+        channels: which of them are blue, green and red.
+        factor: (3,) float32, grey levels for a step of 1, by plane.
+        mean: (3,) float32, grey level of 0, by plane.
         gain: (3,) float32 BGR, multiplies the pixel.
         offset: (3,) float32 BGR in grey levels, added after that.
         out: (h, w) uint32, may be strided: the four bytes of a pixel, blue lowest. Blue, green and red are overwritten,
@@ -62,16 +84,15 @@ def develop(
     Returns:
         Least and greatest grey level of any channel before ``gain``; NaN both if any value is not finite.
     """
-    low, high = np.float32(np.inf), np.float32(-np.inf)
+    blue, green, red = channels
+    times_b, times_g, times_r = factor[blue] * gain[0], factor[green] * gain[1], factor[red] * gain[2]
+    plus_b = mean[blue] * gain[0] + offset[0] + _HALF_LEVEL
+    plus_g = mean[green] * gain[1] + offset[1] + _HALF_LEVEL
+    plus_r = mean[red] * gain[2] + offset[2] + _HALF_LEVEL
     least_b, least_g, least_r = _MOST, _MOST, _MOST
     most_b, most_g, most_r = _LEAST, _LEAST, _LEAST
-    times_b, times_g, times_r = factor[0] * gain[0], factor[1] * gain[1], factor[2] * gain[2]
-    half = np.float32(0.5)
-    plus_b = shift[0] * gain[0] + offset[0] + half
-    plus_g = shift[1] * gain[1] + offset[1] + half
-    plus_r = shift[2] * gain[2] + offset[2] + half
     for y in range(out.shape[0]):
-        blues, greens, reds, pixels = blue[y], green[y], red[y], out[y]
+        blues, greens, reds, pixels = planes[blue, y], planes[green, y], planes[red, y], out[y]
         for x in range(pixels.size):
             b, g = _byte(blues[x], times_b, plus_b), _byte(greens[x], times_g, plus_g)
             r = _byte(reds[x], times_r, plus_r)
@@ -83,41 +104,41 @@ def develop(
             least_b, most_b = min(least_b, b), max(most_b, b)
             least_g, most_g = min(least_g, g), max(most_g, g)
             least_r, most_r = min(least_r, r), max(most_r, r)
-    for k, ranks in enumerate(((least_b, most_b), (least_g, most_g), (least_r, most_r))):
+    low, high = np.float32(np.inf), np.float32(-np.inf)
+    for plane, ranks in ((blue, (least_b, most_b)), (green, (least_g, most_g)), (red, (least_r, most_r))):
         for rank in ranks:
             value = np.int32(_rank(rank)).view(np.float32)
             if not np.isfinite(value):
                 return np.nan, np.nan
-            level = value * factor[k] + shift[k]
+            level = value * factor[plane] + mean[plane]
             low, high = min(low, level), max(high, level)
     return float(low), float(high)
 
 
 @_kernel
-def tone(blue: Array, green: Array, red: Array, factor: Array, shift: Array, weight: Array, out: Array) -> None:
+def tone(planes: Array, channels: tuple[int, int, int], factor: Array, mean: Array, weight: Array, out: Array) -> None:
     """Measure the mean and the standard deviation of a picture in a tensor, in grey levels.
 
     Args:
-        blue: (h, w) float32 plane of the tensor, may be strided.
-        green: (h, w), likewise.
-        red: (h, w), likewise.
-        factor: (3,) float32 BGR, grey levels for a step of 1.
-        shift: (3,) float32 BGR, grey level of 0.
+        planes: (3, h, w) float32, may be strided.
+        channels: which of them are blue, green and red.
+        factor: (3,) float32, grey levels for a step of 1, by plane.
+        mean: (3,) float32, grey level of 0, by plane.
         weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32; not all 0.
         out: (2, 3) float32 BGR; overwritten.
     """
-    for k, plane in enumerate((blue, green, red)):
+    for k, plane in enumerate(channels):
         total, first, second = 0.0, 0.0, 0.0
         for y in range(weight.shape[0]):
             for x in range(weight.shape[1]):
                 # In double precision: the deviation is what is left of two large numbers.
-                level = np.float64(plane[y * TONE_STEP, x * TONE_STEP]) * factor[k] + shift[k]
+                level = np.float64(planes[plane, y * TONE_STEP, x * TONE_STEP]) * factor[plane] + mean[plane]
                 share = np.float64(weight[y, x])
                 total += share
                 first += share * level
                 second += share * level * level
-        mean = first / total
-        out[0, k], out[1, k] = mean, np.sqrt(max(second / total - mean * mean, 0.0))
+        out[0, k] = first / total
+        out[1, k] = np.sqrt(max(second / total - (first / total) ** 2, 0.0))
 
 
 @_kernel

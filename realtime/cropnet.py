@@ -118,9 +118,8 @@ class CropNetwork:
         k = self._boost
         for tile in range(k * k):
             row, column = divmod(tile, k)
-            crop_from_tile = np.array([[k, 0, column], [0, k, row]], np.float64)
-            linear, shift = picture_from_crop[:, :2], picture_from_crop[:, 2]
-            picture_from_tile = np.column_stack([linear * k, linear @ crop_from_tile[:, 2] + shift])
+            picture_from_tile = picture_from_crop * (k, k, 1)
+            picture_from_tile[:, 2] += picture_from_crop[:, :2] @ (column, row)
             self._device.crop(pixels, picture_from_tile, self.spec, self.target[tile : tile + 1])
         outputs = self._engine.run(
             *(self.target if name == self._rule.target else others[name] for name in self._order)

@@ -22,8 +22,10 @@ def invert(dst_from_src: F64) -> F64:
     Returns:
         ``src_from_dst``, (2, 3).
     """
-    linear = np.linalg.inv(dst_from_src[:, :2])
-    return np.column_stack([linear, -linear @ dst_from_src[:, 2]])
+    (a, b, x), (c, d, y) = dst_from_src.tolist()
+    power = a * d - b * c
+    a, b, c, d = d / power, -b / power, -c / power, a / power
+    return np.array([[a, b, -a * x - b * y], [c, d, -c * x - d * y]])
 
 
 def compose(c_from_b: F64, b_from_a: F64) -> F64:
@@ -79,14 +81,17 @@ def similarity(src: ArrayLike, dst: ArrayLike) -> F64:
     Returns:
         ``dst_from_src``, (2, 3).
     """
-    a, b = np.asarray(src, np.float64), np.asarray(dst, np.float64)
-    a0, b0 = a.mean(axis=0), b.mean(axis=0)
+    a, b = _complex(src), _complex(dst)
+    a0, b0 = complex(a.sum()) / a.size, complex(b.sum()) / b.size
     a, b = a - a0, b - b0
-    power = float((a * a).sum())
-    cos = float((a * b).sum()) / power
-    sin = float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) / power
-    linear = np.array([[cos, -sin], [sin, cos]])
-    return np.column_stack([linear, b0 - linear @ a0])
+    turn = complex(np.vdot(a, b)) / complex(np.vdot(a, a))
+    shift = b0 - turn * a0
+    return np.array([[turn.real, -turn.imag, shift.real], [turn.imag, turn.real, shift.imag]])
+
+
+def _complex(points: ArrayLike) -> NDArray[np.complex128]:
+    """The points (n, 2) as n numbers x + iy."""
+    return np.ascontiguousarray(points, np.float64).view(np.complex128)[:, 0]
 
 
 def square_crop(centre: ArrayLike, side_px: float, level: ArrayLike, crop_px: int) -> F64:

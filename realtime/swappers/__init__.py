@@ -143,7 +143,7 @@ def scales(engine: str) -> bool:
     """Say whether a smaller working picture saves a swapper time.
 
     A network's crop is of one size in any picture, so shrinking the surroundings first only adds to the cost: a swap at
-    half scale took 1.2 to 2.3 times as long, on faces of 200 to 700 pixels and not counting the network.
+    half scale took 1.2 to 4 times as long, on faces of 200 to 700 pixels and not counting the network.
 
     Args:
         engine: the setting ``swap.engine``.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +22,14 @@ from realtime.meter import Meter
 from realtime.pipeline import Pipeline
 from realtime.types import U8, Frame, Quality
 from tests.cards import put
+from tests.clips import make_clip
 from tests.facenets import latent_swapper
+from tests.faces import pictures_of
 from tests.networks_identity import colourist
 from tests.real import bareness, clip, face_of
 from tests.real import open_networks as open_eyes
 
+ROOT = Path(__file__).resolve().parents[2]
 BARE = 0.9
 """See ``test_never_bare``."""
 FULL = Quality(1.0, 5, frozenset())
@@ -189,3 +197,41 @@ def test_the_banner_says_whose_face_goes_to_whom_and_what_is_odd_about_the_photo
     assert facts[1].startswith("both.png, on the person of")
     assert any("may not be of one person" in fact for fact in facts)
     assert any("both.png shows 2 faces" in fact for fact in facts)
+
+
+def test_the_command_line_swaps_whom_it_is_told_remembers_it_and_keeps_what_it_learnt_private(
+    photos: list[U8], tmp_path: Path
+) -> None:
+    make_clip(tmp_path / "two.mp4", photos * 10)
+    own = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "APPDATA", "LOCALAPPDATA")
+    home = {**os.environ, **dict.fromkeys(own, str(tmp_path)), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+
+    def run(*options: str) -> str:
+        command = [sys.executable, str(ROOT / "run_live.py"), *options]
+        done = subprocess.run(
+            [*command, "--set", "faces.recogniser=test_colourist", "--set", "faces.match=0.8"],
+            env=home, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    shutil.copy(demo_photo(), tmp_path / "them.jpg")
+    shutil.copy(sample_source(), tmp_path / "me.jpg")
+    said = run("--map", "them.jpg=me.jpg", "--input", "two.mp4", "--output", "out.mp4", "--save", "us")
+    assert "me.jpg, on the person of them.jpg" in said
+    assert "mesh, on the people named" in said
+    assert "test_colourist on onnxrt" in said
+    shown, before = pictures_of(tmp_path / "out.mp4"), pictures_of(tmp_path / "two.mp4")
+    assert len(shown) == len(before) == 10
+    off = [
+        [float(np.abs(a.astype(int) - b).mean()) for a, b in zip(halves(now), halves(was), strict=True)]
+        for now, was in zip(shown, before, strict=True)
+    ]
+    assert max(left for left, _ in off) < 3.5, "what the codec makes of a picture that was left alone"
+    assert min(right for _, right in off) > 4.5
+    (kept,) = (tmp_path / "doppelcam" / "faces").iterdir()
+    if sys.platform != "win32":
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    profile = (tmp_path / "doppelcam" / "profiles" / "us.toml").read_text()
+    assert f'map = ["{tmp_path}/them.jpg={tmp_path}/me.jpg"]' in profile
+    assert "people" in run("--output", "null", "--duration", "1")

@@ -102,16 +102,18 @@ def test_without_enough_of_a_face_the_patch_stays_and_it_says_so(opacity: U8) ->
     y=st.floats(-300, 800),
     height_px=st.floats(12, 1500),
     roll_rad=st.floats(-3.1, 3.1),
-    band=st.tuples(st.integers(0, SIDE), st.integers(0, SIDE), st.booleans()),
+    band=st.tuples(st.integers(0, SIDE), st.integers(0, SIDE), st.booleans(), st.booleans()),
 )
 @settings(max_examples=80)
 def test_no_place_and_no_mask_is_too_strange(
-    x: float, y: float, height_px: float, roll_rad: float, band: tuple[int, int, bool]
+    x: float, y: float, height_px: float, roll_rad: float, band: tuple[int, int, bool, bool]
 ) -> None:
     face = face_of(pose(at=(x, y), height_px=height_px, roll_rad=roll_rad))
-    first, last, upright = band
+    first, last, upright, tilted = band
     opacity = OUTLINE.copy()
     (opacity.T if upright else opacity)[min(first, last) : max(first, last)] = 0
+    if tilted:
+        opacity[np.abs(np.subtract.outer(np.arange(SIDE), np.arange(SIDE)) + first - 64) > last / 16] = 0
     patch = a_patch(np.full((SIDE, SIDE, 3), (140, 100, 130), np.uint8))
     Poisson(SIDE).blend(room(), at(face), opacity, patch)
     assert (patch[..., 3] == 77).all()

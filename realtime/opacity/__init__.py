@@ -4,8 +4,8 @@ Every mask is a picture of the crop, and the least of them counts. A mask says w
 followed, so one that leaves nearly nothing of it is not believed: see ``LEAST_SHOWN``.
 
 What they cost, in ms on one core of a server, for crops of 128 and of 512 pixels: the outline alone 0.005 and 0.07, the
-swapper's own mask 0.02 and 0.25, the own mouth 0.1 and 0.2, obstacles by memory 0.8, around an occlusion network 0.6 and
-around a region network 2.1 (nearly all of it for cutting a crop of 512 pixels), nothing between their runs.
+swapper's own mask 0.02 and 0.25, the own mouth 0.1 and 0.2, obstacles by memory 0.8, around an occlusion network
+0.6 and around a region network 2.1 (nearly all of it for cutting a crop of 512 pixels), nothing between their runs.
 """
 
 from __future__ import annotations

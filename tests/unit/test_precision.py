@@ -89,6 +89,14 @@ def test_a_damaged_note_counts_as_none(tmp_path: Path, text: str) -> None:
     assert json.loads(note.read_text())["apart"] == 0
 
 
+def test_a_note_that_is_no_number_lets_nothing_through(tmp_path: Path) -> None:
+    demand_precision(CARD, Answer(), reference([]), KEY, tmp_path)
+    (note,) = tmp_path.iterdir()
+    note.write_text('{"apart": NaN}')
+    with pytest.raises(EngineError, match="apart from runtime litert"):
+        demand_precision(CARD, Answer(), reference([]), KEY, tmp_path)
+
+
 def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     opened: list[Answer] = []

@@ -31,6 +31,7 @@ import cv2
 import numpy as np
 
 from engines.card import decode_as, load_card
+from engines.contract import Device
 from engines.onnxrt import OnnxRuntimeEngine
 from realtime import app, geometry
 from realtime.config import Settings
@@ -74,15 +75,15 @@ class Shot:
 class Ours:
     """Our swapper of the card, with a stub for its network."""
 
-    def __init__(self, networks: app.Networks, stub: Path) -> None:
+    def __init__(self, device: Device, stub: Path) -> None:
         card = load_card(CARD)
         rule = decode_as(card, LatentSwapperRule)
         self._latent: F32 = np.full((1, 512), 512**-0.5, np.float32)
         self._engine = OnnxRuntimeEngine(card, stub, threads=1)
-        network = CropNetwork(card, self._engine, networks.device, rule)
+        network = CropNetwork(card, self._engine, device, rule)
         meter = Meter()
         opacity = Opacity(rule.template, network.side, meter)
-        self._swapper = CropSwapper(networks.device, network, {rule.source: self._latent}, opacity, Look(), meter)
+        self._swapper = CropSwapper(device, network, {rule.source: self._latent}, opacity, Look(), meter)
         self.network = network
         self.threads = cv2.getNumThreads()
         self._now_s = 0.0
@@ -148,7 +149,7 @@ def measure(settings: Settings, tell: Callable[[str], None], runs: int = RUNS) -
     every = cv2.getNumThreads()  # before a device says otherwise
     with app.open_networks(settings) as networks, TemporaryDirectory() as folder, _quiet():
         stub = write_stub(Path(folder) / "stub.onnx")
-        ours, theirs = Ours(networks, stub), Theirs(stub)
+        ours, theirs = Ours(networks.device, stub), Theirs(stub)
         results = []
         for size, face_px in SCENES:
             tell(f"{size}, a face of {face_px} pixels, {runs} rounds")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from realtime.config import Settings
 from realtime.errors import ConfigError
-from realtime.parts import parts_of
+from realtime.people.parts import parts_of
 from realtime.sinks import parse_output
 from realtime.sources import parse_input
 

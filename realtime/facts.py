@@ -7,7 +7,7 @@ from pathlib import Path
 
 from realtime.assets import sample_source
 from realtime.config import Settings
-from realtime.parts import parts_of
+from realtime.people.parts import parts_of
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
 

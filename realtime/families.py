@@ -27,7 +27,7 @@ FAMILIES: dict[str, Family] = {
     "image": Family("makes faces", "realtime.swappers.image:ImageSwapperRule"),
     "dfm": Family("makes one face", "realtime.swappers.dfm:DfmRule"),
     "converter": Family("translates identities"),
-    "arcface": Family("recognises people", "realtime.recognise:RecogniserRule"),
+    "arcface": Family("recognises people", "realtime.people.recognise:RecogniserRule"),
     "ssd": Family("finds faces", "realtime.detect.ssd:SsdDecode"),
     "scrfd": Family("finds faces", "realtime.detect.whole:GridDecode"),
     "yunet": Family("finds faces", "realtime.detect.whole:GridDecode"),

@@ -10,7 +10,7 @@ from typing import Any
 from realtime import config
 from realtime.config import Layer, Settings
 from realtime.errors import ConfigError
-from realtime.parts import pairs
+from realtime.people.parts import pairs
 from realtime.sinks import parse_output
 from realtime.sources import parse_input
 

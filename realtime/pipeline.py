@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from realtime import reduced
-from realtime.cast import Cast
-from realtime.choose import Chooser
 from realtime.enhance import Enhancer
 from realtime.errors import EngineError, LiveError
 from realtime.guard import Guard, Outcome, is_sound
 from realtime.meter import Meter
+from realtime.people.cast import Cast
+from realtime.people.choose import Chooser
 from realtime.swappers import Swapper
 from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality

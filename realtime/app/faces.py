@@ -10,15 +10,15 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from realtime.app.networks import Networks
-from realtime.cast import Reference
 from realtime.config import Settings
 from realtime.facts import face_facts
 from realtime.identity import Portrait, read_portrait
 from realtime.meter import Meter
-from realtime.parts import parts_of
-from realtime.recognise import embedding_of_photo
+from realtime.people.cast import Reference
+from realtime.people.parts import parts_of
+from realtime.people.recognise import embedding_of_photo
+from realtime.people.vectorcache import VectorCache
 from realtime.swappers import Kit, Look, Masks, family
-from realtime.vectorcache import VectorCache
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from realtime.app.faces import SourceFaces, make_kit, make_masks
 from realtime.app.networks import Networks
 from realtime.budget import Budget, Level, ladder
-from realtime.cast import Cast, Everyone, NamedPeople
-from realtime.choose import Chooser
 from realtime.config import Settings
 from realtime.enhance import Enhancer, open_enhancer
 from realtime.guard import Guard
 from realtime.meter import Meter
+from realtime.people.cast import Cast, Everyone, NamedPeople
+from realtime.people.choose import Chooser
+from realtime.people.recognise import open_recogniser
 from realtime.pipeline import Pipeline
 from realtime.placard import placard
-from realtime.recognise import open_recogniser
 from realtime.swappers import Kit, family, optional_steps, scales
 from realtime.track import Tracker
 

@@ -12,8 +12,8 @@ from engines.errors import ModelError
 from realtime.identity import Portrait
 from realtime.meter import Meter
 from realtime.models import Models
+from realtime.people.vectorcache import VectorCache
 from realtime.types import F64, U8, Face
-from realtime.vectorcache import VectorCache
 
 FAMILIES: dict[str, str] = {
     "mesh": "realtime.swappers.mesh",

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, with_config
 
 from engines.card import decode_as
 from realtime.cropnet import CropRule
-from realtime.embedding import Embedding, least_alike, mean_of
 from realtime.identity import Portrait
-from realtime.latents import LatentRule, Latents
-from realtime.recognise import embedding_of_photo, open_recogniser
+from realtime.people.embedding import Embedding, least_alike, mean_of
+from realtime.people.latents import LatentRule, Latents
+from realtime.people.recognise import embedding_of_photo, open_recogniser
 from realtime.swappers import Kit, Swapper
 from realtime.swappers.crop import open_crop_swapper
 from realtime.swappers.likeness import LikenessSwapper

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from realtime.beat import Beat
-from realtime.cast import Looks
-from realtime.embedding import Embedding, mean_of, mixed
 from realtime.meter import Meter
+from realtime.people.beat import Beat
+from realtime.people.cast import Looks
+from realtime.people.embedding import Embedding, mean_of, mixed
 from realtime.swappers import Painted
 from realtime.swappers.crop import CropSwapper, is_in
 from realtime.types import F32, U8, Face
@@ -16,14 +16,14 @@ from realtime.types import F32, U8, Face
 class LikenessSwapper:
     """A ``Swapper`` around another one, whose latent it rewrites for each person. Used by one thread.
 
-    The person in view is recognised as a newcomer and then at a slow beat, see :class:`realtime.beat.Beat`. Each
+    The person in view is recognised as a newcomer and then at a slow beat, see :class:`realtime.people.beat.Beat`. Each
     further look counts as much as all before it together, so a bad one fades.
 
     Args:
         swapper: that paints.
         latent: the (1, n) float32 that it shows; overwritten before each swap.
         source: whose face is shown.
-        likeness: of the new face to it, 0..1; see :func:`realtime.embedding.mixed`.
+        likeness: of the new face to it, 0..1; see :func:`realtime.people.embedding.mixed`.
         recogniser: that made ``source``.
         latent_of: turns an embedding into a latent.
         meter: gets the lap "recognise", in frames in which somebody is looked at.

@@ -15,7 +15,7 @@ from engines.errors import ModelError
 from realtime.cropnet import CropNetwork, CropRule
 from realtime.families import rule_of
 from realtime.opacity.networks import NetworkMask
-from realtime.recognise import Recogniser
+from realtime.people.recognise import Recogniser
 from realtime.types import F32
 from tests.card_law import CROP_TO_CROP
 from tests.faces import face_of

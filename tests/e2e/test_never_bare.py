@@ -11,11 +11,11 @@ import pytest
 
 from engines.registry import open_device
 from realtime.assets import sample_source
-from realtime.cast import Everyone
-from realtime.choose import Chooser, Which
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.identity import read_portrait
 from realtime.meter import Meter
+from realtime.people.cast import Everyone
+from realtime.people.choose import Chooser, Which
 from realtime.pipeline import Pipeline
 from realtime.placard import placard
 from realtime.swappers import Look

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from realtime.beat import AFTER_S
-from realtime.cast import LEAST_FACE_PX, SOON_S, Everyone, NamedPeople, Reference, is_good_view
-from realtime.embedding import Embedding
 from realtime.errors import EngineError
 from realtime.meter import Meter
+from realtime.people.beat import AFTER_S
+from realtime.people.cast import LEAST_FACE_PX, SOON_S, Everyone, NamedPeople, Reference, is_good_view
+from realtime.people.embedding import Embedding
 from realtime.track import Sighting
 from realtime.types import F32, U8, Face
 

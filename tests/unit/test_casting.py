@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.beat import AFTER_S, EVERY_S, Beat
-from realtime.casting import DOUBTS, KEEP, Casting
+from realtime.people.beat import AFTER_S, EVERY_S, Beat
+from realtime.people.casting import DOUBTS, KEEP, Casting
 
 MATCH = 0.4
 SURE, UNSURE, NOT = 0.6, (KEEP * MATCH + MATCH) / 2, 0.1

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.choose import Chooser, Which
+from realtime.people.choose import Chooser, Which
 from realtime.track import Sighting
 from realtime.types import F32, Face
 

@@ -17,20 +17,20 @@ from hypothesis.extra import numpy as hnp
 from engines.contract import Engine
 from engines.emap import read_emap
 from engines.errors import EngineError, ModelError
-from realtime import latents
 from realtime.assets import demo_photo, sample_source
-from realtime.beat import AFTER_S
-from realtime.embedding import Embedding, embedding_of, least_alike, mean_of, mixed
 from realtime.identity import Portrait
 from realtime.landmarks import points5
-from realtime.latents import LatentRule
 from realtime.meter import Meter
 from realtime.models import Models
-from realtime.recognise import embedding_of_photo, open_recogniser
+from realtime.people import latents
+from realtime.people.beat import AFTER_S
+from realtime.people.embedding import Embedding, embedding_of, least_alike, mean_of, mixed
+from realtime.people.latents import LatentRule
+from realtime.people.recognise import embedding_of_photo, open_recogniser
+from realtime.people.vectorcache import VectorCache
 from realtime.swappers import Kit, Look, latent
 from realtime.swappers.likeness import LikenessSwapper
 from realtime.types import F32
-from realtime.vectorcache import VectorCache
 from tests.cards import net, put
 from tests.facenets import emap_of, latent_swapper
 from tests.faces import Eyes, face_of

@@ -18,7 +18,7 @@ from engines.modular.checkpoint import untrained
 from engines.modular.export import Exported, export, write
 from engines.modular.swapper import PipelineConfig
 from engines.registry import open_engine
-from realtime.recognise import RecogniserRule
+from realtime.people.recognise import RecogniserRule
 from realtime.swappers.latent import LatentSwapperRule
 
 SIZES = (128, 256)

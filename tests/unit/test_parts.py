@@ -10,7 +10,7 @@ from realtime import app
 from realtime.assets import sample_source
 from realtime.config import Settings, default_layer, flag, resolve
 from realtime.errors import ConfigError
-from realtime.parts import Part, pairs, parts_of
+from realtime.people.parts import Part, pairs, parts_of
 
 
 def made(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from realtime.cast import Cast, Everyone
-from realtime.choose import Chooser, Which
 from realtime.enhance import Enhancer
 from realtime.errors import EngineError
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.meter import Meter
+from realtime.people.cast import Cast, Everyone
+from realtime.people.choose import Chooser, Which
 from realtime.pipeline import EAGER, Pipeline
 from realtime.swappers import Painted
 from realtime.track import Sighting, Tracker

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.people.vectorcache import VectorCache, _digest_of
 from realtime.types import F32
-from realtime.vectorcache import VectorCache, _digest_of
 
 VECTOR = np.linspace(-1, 1, 512, dtype=np.float32)
 

@@ -10,10 +10,10 @@ from pydantic import ConfigDict, with_config
 
 from engines import store
 from engines.emap import read_emap
-from realtime.embedding import Embedding, embedding_of
 from realtime.models import Models
+from realtime.people.embedding import Embedding, embedding_of
+from realtime.people.vectorcache import VectorCache
 from realtime.types import F32
-from realtime.vectorcache import VectorCache
 
 Kind = Literal["unit", "emap", "crossface"]
 Norm = Literal["latent", "embedding", "none"]

@@ -11,12 +11,12 @@ from pydantic import ConfigDict, with_config
 from engines.card import ModelCard, decode_as
 from engines.contract import Device, Engine
 from realtime.align import TEMPLATES, picture_from_crop
-from realtime.embedding import Embedding, embedding_of
 from realtime.errors import ModelError
 from realtime.identity import Portrait
 from realtime.models import Models
+from realtime.people.embedding import Embedding, embedding_of
+from realtime.people.vectorcache import VectorCache
 from realtime.types import F32, U8
-from realtime.vectorcache import VectorCache
 
 FAMILY = "arcface"
 

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from realtime.beat import Beat
-from realtime.casting import Casting
-from realtime.embedding import Embedding
 from realtime.meter import Meter
+from realtime.people.beat import Beat
+from realtime.people.casting import Casting
+from realtime.people.embedding import Embedding
 from realtime.track import Sighting
 from realtime.types import F32, U8, Face
 
@@ -63,10 +63,10 @@ class Everyone:
 
 
 class Looks(Protocol):
-    """What recognises a face: :class:`realtime.recognise.Recogniser`."""
+    """What recognises a face: :class:`realtime.people.recognise.Recogniser`."""
 
     def embed(self, pixels: U8, points5: F32) -> Embedding:
-        """See :meth:`realtime.recognise.Recogniser.embed`."""
+        """See :meth:`realtime.people.recognise.Recogniser.embed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class NamedPeople:
     Args:
         recogniser: that made the references.
         references: everyone who was named.
-        match: see :class:`realtime.casting.Casting`.
+        match: see :class:`realtime.people.casting.Casting`.
         meter: gets the lap "recognise", in frames in which somebody is looked at.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from realtime.types import F32
@@ -32,10 +34,11 @@ class ToneTransfer:
         Returns:
             What the new face is multiplied by and what is added then, each (3,) float32 BGR. Valid until the next call.
         """
-        gain = np.clip((before[1] + 1) / (after[1] + 1), 1 / MOST_GAIN, MOST_GAIN)
+        contrast = (before[1] + 1) / (after[1] + 1)
+        gain = np.minimum(np.maximum(contrast, 1 / MOST_GAIN), MOST_GAIN)  # half the time of np.clip, for so few
         gain = 1 + np.float32(share) * (gain - 1)
         offset = after[0] + np.float32(share) * (before[0] - after[0]) - gain * after[0]
-        rate = np.float32(1 - np.exp(-dt_s / SETTLE_S)) if self._begun else np.float32(1)
+        rate = np.float32(1 - math.exp(-dt_s / SETTLE_S)) if self._begun else np.float32(1)
         self._begun = True
         self._gain += rate * (gain - self._gain)
         self._offset += rate * (offset - self._offset)

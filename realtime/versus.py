@@ -7,9 +7,9 @@ What is timed, for the card ``inswapper_128``:
 - ours: the whole of ``CropSwapper.swap``: similarity, crop, normalise, network, mask, tone, develop, paste; with one.
 
 The network of both is a stub that hands its input on; what a run of it takes, timed in the same rounds through the same
-calls, is subtracted. Each round times each once, in turn, after a fresh copy of the picture, so that whatever else the
-machine does meets all of them alike; ours, which takes a hundredth, several times in a row. Figures are medians. On a
-busy machine what takes long is interrupted and what is short is not, so the processor time of one thread is told too:
+calls, is subtracted. Each round times each once, in turn, on a fresh picture in the same memory, so that whatever else
+the machine does meets all of them alike; ours, which takes a hundredth, several times in a row. Figures are medians. On
+a busy machine what takes long is interrupted and what is short is not, so the processor time of one thread is told too:
 that ratio hardly depends on what else runs.
 """
 
@@ -237,11 +237,12 @@ def _compare(ours: Ours, theirs: Theirs, shot: Shot, runs: int, every: int) -> d
     ]
     wall_ms: dict[str, list[float]] = {name: [] for name, *_ in contestants}
     cpu_ms: dict[str, list[float]] = {name: [] for name, *_ in contestants}
+    picture = shot.picture.copy()
     for number in range(runs + 1):  # the first is not counted
         for name, threads, in_a_row, run in contestants:
             cv2.setNumThreads(threads)
             for _ in range(in_a_row):
-                picture = shot.picture.copy()
+                np.copyto(picture, shot.picture)
                 wall_s, cpu_s = time.perf_counter(), time.thread_time()
                 run(picture)
                 if number:

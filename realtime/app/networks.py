@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,9 +62,9 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
     engine = settings.engine
     with Models(engine.runtime, engine.threads, engine.provider, engine.allow_cpu) as models:
         chosen = choose_detector(settings, models, device)
-        mesh_net = MeshNet(models.card(MESH_CARD), models.open(MESH_CARD), device)
-        yield Networks(device, chosen.detector, mesh_net, models, chosen.sentence)
-        chosen.detector.close()
+        with closing(chosen.detector):
+            mesh_net = MeshNet(models.card(MESH_CARD), models.open(MESH_CARD), device)
+            yield Networks(device, chosen.detector, mesh_net, models, chosen.sentence)
 
 
 def choose_detector(settings: Settings, models: Models, device: Device) -> Choice:

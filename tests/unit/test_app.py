@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from engines.card import load_card
 from realtime import app
-from realtime.app import show
+from realtime.app import networks, show
 from realtime.config import Settings, default_layer, from_set_options, resolve
+from realtime.detect.choice import Choice
 from realtime.sources import SourceInfo, SourceSpec
 from realtime.types import Size
+from tests.stage import FakeDetector, Scene
 
 
 def made(*options: str) -> Settings:
@@ -88,3 +91,17 @@ def test_a_run_has_the_optional_steps_of_its_settings_and_sheds_them_in_order(wa
         shed += [step for step in steps.split() if step in before - after]
         before = after
     assert shed == steps.split()
+
+
+def test_what_looks_for_faces_is_freed_also_when_the_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[str] = []
+
+    class Watched(FakeDetector):
+        def close(self) -> None:
+            freed.append("detector")
+
+    chosen = Choice(load_card("face_detection_short_range"), Watched(Scene()), "")
+    monkeypatch.setattr(networks, "choose_detector", lambda *_: chosen)
+    with pytest.raises(ZeroDivisionError), app.open_networks(made()):
+        raise ZeroDivisionError
+    assert freed == ["detector"]

@@ -10,17 +10,23 @@ from realtime.config import Settings
 from realtime.people.parts import parts_of
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
+from realtime.swappers import OPTIONAL_STEPS
+from realtime.types import Quality
 
 Fact = tuple[str, str]
 
 
-def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> list[Fact]:
+def banner_facts(
+    settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, ...], best: Quality, least: Quality
+) -> list[Fact]:
     """Say what runs.
 
     Args:
         settings: of the run.
         source: as it was opened.
         sinks: as they were opened.
+        best: what frames get when the load allows everything.
+        least: what they get under the heaviest load.
 
     Returns:
         Labels and texts in the order to show them; a label may come several times in a row.
@@ -29,7 +35,7 @@ def banner_facts(settings: Settings, source: SourceInfo, sinks: tuple[SinkInfo, 
         ("swap", f"{settings.swap.engine}, on {_whom(settings)}"),
         *_input(source),
         *_outputs(sinks),
-        *_quality(settings, source),
+        *_quality(settings, source, best, least),
         ("lost face", _lost(settings)),
     ]
 
@@ -76,13 +82,18 @@ def _outputs(sinks: tuple[SinkInfo, ...]) -> Iterator[Fact]:
             yield "output", fact
 
 
-def _quality(settings: Settings, source: SourceInfo) -> Iterator[Fact]:
-    if not settings.quality.adaptive or not source.live:
-        yield "quality", "full size always"
+def _quality(settings: Settings, source: SourceInfo, best: Quality, least: Quality) -> Iterator[Fact]:
+    less = [f"without {step}" for step in OPTIONAL_STEPS if step in best.steps - least.steps]
+    if least.detect_every_n > best.detect_every_n:
+        less.append("fewer looks for new faces")
+    if least.scale < best.scale:
+        less.append(f"the face drawn at {least.scale:.0%} of its size")
+    if not less or not source.live:
+        yield "quality", "everything, always"
         return
     target = settings.quality.target_fps or source.fps
     rate = f"{target:.4g} fps" if target else "the input's rate"
-    yield "quality", f"full size; down to {settings.quality.min_scale:.0%} where that is needed to hold {rate}"
+    yield "quality", f"everything; where {rate} cannot be held, in this order: {', '.join(less)}"
 
 
 def _lost(settings: Settings) -> str:

@@ -42,14 +42,16 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
         faces = app.load_faces(settings, networks)
         meter = Meter()
         pipeline = app.build_pipeline(settings, networks, faces, meter, terminal.note)
+        built = app.build_show(settings, ends, pipeline, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
-            terminal.banner([*faces.facts, *banner_facts(settings, source, sinks), *networks.facts, *notes])
+            runs = banner_facts(settings, source, sinks, built.budget.best, built.budget.least)
+            terminal.banner([*faces.facts, *runs, *networks.facts, *notes])
             _keep(settings, terminal)
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 
         show = replace(
-            app.build_show(settings, ends, pipeline, meter),
+            built,
             on_event=terminal.note,
             on_ready=ready,
             on_tick=lambda: terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces))),

@@ -197,3 +197,20 @@ def test_the_ladder_sheds_steps_first_and_ends_at_the_smallest_scale(
         assert worse.quality.scale <= better.quality.scale
         assert worse.quality.steps <= better.quality.steps
         assert worse.quality.scale == 1 or not worse.quality.steps
+
+
+@pytest.mark.parametrize("min_scale", [1.0, 0.5])
+def test_before_the_picture_shrinks_newcomers_are_looked_for_half_as_often(min_scale: float) -> None:
+    levels = [level.quality for level in ladder(["step"], 5, min_scale)]
+    assert levels[:3] == [
+        Quality(1.0, 5, frozenset({"step"})),
+        Quality(1.0, 5, frozenset()),
+        Quality(1.0, 10, frozenset()),
+    ]
+    assert all(level.detect_every_n == 10 for level in levels[3:])
+    assert (len(levels) == 3) == (min_scale == 1)
+
+
+def test_the_least_that_a_budget_can_give_is_known_from_the_start() -> None:
+    assert adaptive().least == Quality(0.5, 30, frozenset())
+    assert Budget(ladder(STEPS, 15)[:1]).least == adaptive().best

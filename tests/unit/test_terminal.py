@@ -6,6 +6,7 @@ import io
 
 from rich.console import Console
 
+from realtime import app
 from realtime.config import default_layer, from_set_options, resolve
 from realtime.facts import banner_facts, face_facts
 from realtime.meter import Meter, Stats
@@ -83,7 +84,9 @@ def test_a_run_that_never_began_ends_without_a_word() -> None:
 def banner(source: SourceInfo, *options: str) -> str:
     settings = resolve([default_layer(), from_set_options(options)])
     out = io.StringIO()
-    Terminal(Console(file=out, width=120)).banner([*face_facts(settings, True), *banner_facts(settings, source, SINKS)])
+    budget = app.build_budget(settings)
+    facts = banner_facts(settings, source, SINKS, budget.best, budget.least)
+    Terminal(Console(file=out, width=120)).banner([*face_facts(settings, True), *facts])
     return out.getvalue()
 
 
@@ -95,7 +98,8 @@ def test_the_banner_says_what_was_negotiated_and_what_was_refused() -> None:
         "asked for 1920x1080, the camera gives 1280x720",
         "virtual camera: 1280x720 at a steady 30 fps",
         "82 GB free",
-        "down to 50% where that is needed to hold 30 fps",
+        "everything; where 30 fps cannot be held, in this order: without obstacles, fewer looks",
+        "at 50% of its size",
     ):
         assert words in text
 
@@ -106,7 +110,14 @@ def test_the_banner_says_what_a_plain_start_uses_and_warns_of_raw() -> None:
     assert "every picture, as fast as possible" in text
     assert "up to 3 faces" in text
     assert "AS IT IS" in text
-    assert "full size always" in text
+    assert "everything, always" in text
+
+
+def test_the_banner_promises_only_what_the_load_can_change() -> None:
+    network = " ".join(banner(CAMERA, "swap.engine=inswapper_128", "enhance.model=gfpgan_1.4").split())
+    assert "in this order: without enhance, without obstacles, fewer looks for new faces" in network
+    assert "of its size" not in network
+    assert "everything, always" in banner(CAMERA, "quality.adaptive=false")
 
 
 def test_the_banner_says_who_is_swapped_and_that_everyone_else_is_shown() -> None:

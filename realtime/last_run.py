@@ -7,19 +7,32 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from engines import store
+from engines.card import load_card
+from engines.errors import ModelError
 from realtime import config
 from realtime.config import Layer, Settings
 from realtime.errors import ConfigError
 from realtime.people.parts import pairs
 from realtime.sinks import parse_output
 from realtime.sources import parse_input
+from realtime.swappers import MESH
 
 REPEATED_OUTPUTS = ("auto", "virtualcam", "preview")
 """Kinds of output that are repeated. A recording never is: the second one would replace the first."""
-
-
 PEOPLE = ("faces.only", "faces.map")
 """Keys that say who gets whose face."""
+MODELS = ("swap.engine", "enhance.model")
+"""Keys that name the models that make the face."""
+LABELS = {
+    "source.photos": "face",
+    **dict.fromkeys(PEOPLE, "people"),
+    "swap.engine": "model",
+    "enhance.model": "enhancer",
+    "input.what": "input",
+    "output.to": "output",
+}
+"""What the banner calls each thing that is repeated."""
 
 
 def recall(*, new_face: bool = False) -> tuple[Layer, tuple[str, ...]]:
@@ -57,7 +70,7 @@ def keep(settings: Settings) -> None:
     config.remember(
         {
             "source.photos": here.source.photos,
-            **{key: value for key, value in zip(PEOPLE, (here.faces.only, here.faces.map), strict=True) if value},
+            **{key: value for key in (*PEOPLE, *MODELS) if (value := _of(here, key)) not in ((), "", MESH)},
             "input.what": here.input.what,
             **_outputs(settings.output.to),
         }
@@ -89,16 +102,14 @@ def repeated(settings: Settings, last_run: Layer, typed: Collection[str] = ()) -
         last_run: see ``recall``.
         typed: keys that the command line gives itself, the same value or not.
     """
-    now = {
-        "source.photos": settings.source.photos,
-        "faces.only": settings.faces.only,
-        "faces.map": settings.faces.map,
-        "input.what": settings.input.what,
-        "output.to": settings.output.to,
-    }
-    names = {"source.photos": "face", **dict.fromkeys(PEOPLE, "people"), "input.what": "input", "output.to": "output"}
     taken = {key: value for key, value in last_run.values.items() if key not in typed}
-    return tuple(dict.fromkeys(names[key] for key, value in taken.items() if value and value == now[key]))
+    return tuple(dict.fromkeys(LABELS[key] for key, value in taken.items() if value and value == _of(settings, key)))
+
+
+def _of(settings: Settings, key: str) -> Any:
+    """The value of a setting by its key."""
+    section, _, name = key.partition(".")
+    return getattr(getattr(settings, section), name)
 
 
 def _full(paths: Sequence[str]) -> tuple[str, ...]:
@@ -122,6 +133,8 @@ def _gone(key: str, value: Any) -> str:
         photos = itertools.chain.from_iterable(pairs(value)) if key == "faces.map" else value
         missing = [photo for photo in photos if not Path(photo).is_file()]
         return f"there is no picture {missing[0]} any more" if missing else ""
+    if key in MODELS:
+        return _model_gone(value)
     try:
         if key == "input.what":
             parse_input(value)
@@ -131,3 +144,11 @@ def _gone(key: str, value: Any) -> str:
     except ConfigError as error:
         return error.message
     return ""
+
+
+def _model_gone(name: str) -> str:
+    try:
+        here = name == MESH or store.locate(load_card(name)) is not None
+    except ModelError as error:
+        return error.message
+    return "" if here else f"the model {name} is not here any more"

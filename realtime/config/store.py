@@ -16,7 +16,15 @@ from realtime.errors import ConfigError
 APP = "doppelcam"
 SHIPPED = Path(__file__).resolve().parents[2] / "configs"
 # What a plain start repeats. Everything else that should last belongs in a profile or in settings.toml.
-REMEMBERED_KEYS = ("source.photos", "faces.only", "faces.map", "input.what", "output.to")
+REMEMBERED_KEYS = (
+    "source.photos",
+    "faces.only",
+    "faces.map",
+    "swap.engine",
+    "enhance.model",
+    "input.what",
+    "output.to",
+)
 # True of one run only, so never saved.
 ONE_RUN_KEYS = ("run.duration_s", "run.stats_file")
 

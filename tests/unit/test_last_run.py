@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from engines.card import load_card
 from realtime import config, last_run
 from realtime.config import Layer, Settings, store
+
+MODELS = {"swap.engine": "inswapper_128", "enhance.model": "gfpgan_1.4"}
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +81,46 @@ def test_a_saved_profile_names_people_by_their_full_paths(home: Path) -> None:
     full = last_run.with_full_paths(made(faces__only=["her.png"], faces__map=["a,b.png=me.png,him.png=me.png"]))
     assert full.faces.only == (str(home / "her.png"),)
     assert full.faces.map == (f"{home / 'a,b.png'}={home / 'me.png'}", f"{home / 'him.png'}={home / 'me.png'}")
+
+
+@pytest.fixture
+def models(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files under the names of two models; nobody looks into them before the run."""
+    monkeypatch.setenv("DOPPELCAM_MODELS", str(home / "models"))
+    (home / "models").mkdir()
+    for name in MODELS.values():
+        (home / "models" / load_card(name).file).write_bytes(b"x")
+    return home / "models"
+
+
+def test_models_are_repeated_also_for_another_photo(models: Path) -> None:
+    last_run.keep(made(swap__engine=MODELS["swap.engine"], enhance__model=MODELS["enhance.model"], input__what="demo"))
+    for new_face in (False, True):
+        layer, warnings = last_run.recall(new_face=new_face)
+        assert warnings == ()
+        assert MODELS.items() <= layer.values.items()
+    assert last_run.repeated(config.load(None, [], layer), layer, {"output.to"}) == ("model", "enhancer")
+    last_run.keep(made(input__what="demo"))
+    assert not MODELS.keys() & last_run.recall()[0].values.keys()
+
+
+@pytest.mark.parametrize(("key", "falls_back_to"), [("swap.engine", "mesh"), ("enhance.model", "")])
+def test_a_model_that_is_gone_is_told_and_the_run_goes_on_without(models: Path, key: str, falls_back_to: str) -> None:
+    last_run.keep(config.load(None, [Layer("test", {**MODELS, "input.what": "demo"})]))
+    (models / load_card(MODELS[key]).file).unlink()
+    layer, warnings = last_run.recall()
+    assert MODELS.keys() - {key} == MODELS.keys() & layer.values.keys()
+    section, name = key.split(".")
+    assert getattr(getattr(config.load(None, [], layer), section), name) == falls_back_to
+    assert len(warnings) == 1
+    assert MODELS[key] in warnings[0]
+
+
+def test_a_model_whose_card_is_gone_is_told_too() -> None:
+    last_run.keep(made(swap__engine="my_own_model", input__what="demo"))
+    layer, warnings = last_run.recall()
+    assert "swap.engine" not in layer.values
+    assert "my_own_model" in warnings[0]
 
 
 def test_a_recording_is_never_repeated() -> None:

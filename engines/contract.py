@@ -166,11 +166,11 @@ class Device(Protocol):
     ) -> None:
         """Blend an upright patch into a picture, touching nothing but the pixels that it covers.
 
-        Bilinear; outside the patch nothing is painted. Where the patch is much finer than the picture it is halved
-        first.
+        Bilinear, colour and opacity each for itself; outside the patch nothing is painted. While two pixels of the patch
+        or more lie on one of the picture, each way, the patch is halved first, by averages.
 
         Args:
-            picture: (H, W, 3) uint8 BGR; painted into.
+            picture: (H, W, 3) uint8 BGR, each of its rows contiguous; painted into.
             patch: (h, w, 4) uint8 blue, green, red and opacity, not premultiplied. The opacity of its outermost pixels
                 must be 0.
             picture_from_patch: (2, 3) similarity between centres of pixels; may lead outside the picture.

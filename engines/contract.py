@@ -166,8 +166,8 @@ class Device(Protocol):
     ) -> None:
         """Blend an upright patch into a picture, touching nothing but the pixels that it covers.
 
-        Bilinear, colour and opacity each for itself; outside the patch nothing is painted. While two pixels of the patch
-        or more lie on one of the picture, each way, the patch is halved first, by averages.
+        Bilinear, colour and opacity each for itself; outside the patch nothing is painted. While two or more pixels of
+        the patch lie on one of the picture, each way, the patch is halved first, by averages.
 
         Args:
             picture: (H, W, 3) uint8 BGR, each of its rows contiguous; painted into.

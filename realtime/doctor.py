@@ -37,6 +37,8 @@ PACKAGES = {
 }
 EMBEDDED_MODELS = ("face_detection_short_range", "face_landmark")
 """What the main job cannot do without, and what comes with the program (a test compares it with what does)."""
+KERNELS = ("engines.patch", "engines.raster")
+"""Modules with compiled kernels (a test compares them with the sources)."""
 LIBRARIES = "on Debian and Ubuntu: sudo apt install libgl1 libglib2.0-0"
 REINSTALL = "in the folder of doppelcam: pip install --force-reinstall ."
 
@@ -128,15 +130,14 @@ def _engines() -> Iterator[Check]:
 
 
 def _kernels() -> Iterator[Check]:
-    """Look for the compiled kernels where numba keeps them; it names a file after the kernel and its line."""
-    from engines import raster
-
-    kernels = {name: kernel for name, kernel in vars(raster).items() if hasattr(kernel, "py_func") and name[0] != "_"}
-    cold = [
-        name
-        for name, kernel in kernels.items()
-        if not any(Path(kernel.stats.cache_path).glob(f"*.{name}-{kernel.py_func.__code__.co_firstlineno}.*.nbi"))
-    ]
+    """Look for the compiled kernels where numba keeps them; it names a file after module, kernel and line."""
+    kernels = {
+        f"{module.rpartition('.')[2]}.{name}-{kernel.py_func.__code__.co_firstlineno}": kernel
+        for module in KERNELS
+        for name, kernel in vars(importlib.import_module(module)).items()
+        if hasattr(kernel, "py_func") and name[0] != "_"
+    }
+    cold = [name for name, kernel in kernels.items() if not any(Path(kernel.stats.cache_path).glob(f"{name}.*.nbi"))]
     if cold:
         found = f"{len(cold)} of {len(kernels)} not compiled yet: the next start takes seconds longer"
         yield Check("engines", "kernels", "missing", found, "doppelcam warm")

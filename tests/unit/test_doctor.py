@@ -97,10 +97,16 @@ def test_packages_that_are_all_well_take_one_row() -> None:
     assert "2 installed and loading" in shown(checks)
 
 
+def test_every_module_with_kernels_is_looked_at() -> None:
+    sources = [path for room in ("engines", "realtime") for path in (ROOT / room).rglob("*.py")]
+    with_kernels = {path for path in sources if re.search("^from numba import", path.read_text("utf-8"), re.MULTILINE)}
+    assert {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in with_kernels} == set(doctor.KERNELS)
+
+
 def test_kernels_that_are_not_compiled_yet_are_told_with_their_cure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from engines import raster
+    from engines import patch, raster
 
     class Cold:
         def __init__(self, kernel: object) -> None:
@@ -108,6 +114,8 @@ def test_kernels_that_are_not_compiled_yet_are_told_with_their_cure(
             self.stats = SimpleNamespace(cache_path=str(tmp_path))
 
     monkeypatch.setattr(raster, "paint", Cold(raster.paint))
+    monkeypatch.setattr(patch, "lay_over", Cold(patch.lay_over))
     (kernels,) = [check for check in doctor.examine() if check.name == "kernels"]
+    assert kernels.found.startswith("2 of ")
     assert (kernels.state, kernels.fix) == ("missing", "doppelcam warm")
     assert not kernels.needed

@@ -126,11 +126,9 @@ class Opacity:
             out[:] = self._ready
             return
         self._combine(pixels, face, picture_from_crop, made, now_s, steps)
-        shown = self._shown
-        if self._mouth is None:
-            shown = self.latest
-        else:
-            cv2.min(self.latest, self._mouth.shown(face.mesh, picture_from_crop), dst=shown)
+        shown = self.latest
+        if self._mouth is not None:
+            shown = cv2.min(shown, self._mouth.shown(face.mesh, picture_from_crop), dst=self._shown)
         if self._amount < 1:
             shown = cv2.convertScaleAbs(shown, dst=self._shown, alpha=self._amount)
         out[:] = shown

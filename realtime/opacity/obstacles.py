@@ -13,6 +13,7 @@ import numpy as np
 from engines.contract import Device
 from realtime import geometry, topology
 from realtime.masks import Appearance
+from realtime.people.memory import Memory
 from realtime.swappers import OBSTACLES
 from realtime.swappers.shape import Shape
 from realtime.types import F32, F64, U8, Face
@@ -24,20 +25,6 @@ LAID_PX = 96
 BEYOND = 0.15
 """Width of the blur that carries the judgement beyond the mesh, as a share of the crop: a hand does not end there."""
 _HALF_PIXEL = np.array([0.5, 0.5, 0], np.float32)
-
-
-class _Person:
-    """What is remembered of one followed person."""
-
-    def __init__(self) -> None:
-        self.appearance = Appearance()
-        self.last_s: float | None = None
-
-    def passed(self, now_s: float) -> float:
-        """Seconds since this person's last frame."""
-        dt_s = 0.0 if self.last_s is None else max(0.0, now_s - self.last_s)
-        self.last_s = now_s
-        return dt_s
 
 
 class Obstacles:
@@ -52,7 +39,7 @@ class Obstacles:
 
     def __init__(self, device: Device, side: int) -> None:
         self._device, self._side = device, side
-        self._people: dict[int, _Person] = {}
+        self._people = Memory(Appearance)
         self._texels = topology.texel_map(JUDGED_PX)
         self._triangles = topology.closed_triangles()
         self._seen: F32 = np.zeros((JUDGED_PX, JUDGED_PX, 3), np.float32)
@@ -68,11 +55,10 @@ class Obstacles:
 
     def shown(self, pixels: U8, face: Face, picture_from_crop: F64, now_s: float) -> U8:
         """See :class:`realtime.opacity.Part`."""
-        person = self._people.setdefault(face.track_id, _Person())
-        dt_s = person.passed(now_s)
-        blocked = self._blocked(pixels, face.mesh - _HALF_PIXEL, person, dt_s)
+        appearance, dt_s = self._people.meet(face.track_id, now_s)
+        blocked = self._blocked(pixels, face.mesh - _HALF_PIXEL, appearance, dt_s)
         if blocked is None:
-            self._people.pop(face.track_id)  # what is remembered is spoilt, or of no use
+            self._people.drop(face.track_id)  # what is remembered is spoilt, or of no use
             self._out[:] = 255
             return self._out
         np.multiply(blocked, self._texture[..., 1], out=self._texture[..., 0], casting="unsafe")
@@ -81,10 +67,9 @@ class Obstacles:
 
     def forget(self, followed: Collection[int]) -> None:
         """See :class:`realtime.opacity.Part`."""
-        for track_id in [track_id for track_id in self._people if track_id not in followed]:
-            del self._people[track_id]
+        self._people.forget(followed)
 
-    def _blocked(self, pixels: U8, mesh: F32, person: _Person, dt_s: float) -> F32 | None:
+    def _blocked(self, pixels: U8, mesh: F32, appearance: Appearance, dt_s: float) -> F32 | None:
         """What is in front, (``JUDGED_PX``, ``JUDGED_PX``) float32 0..1; ``None`` when it cannot be told."""
         height, width = pixels.shape[:2]
         if not np.isfinite(mesh).all():
@@ -104,7 +89,7 @@ class Obstacles:
             self._seen,
             self._known,
         )
-        blocked = person.appearance.blocked(self._seen, self._known, Shape(mesh).rotation[:, 2], dt_s)
+        blocked = appearance.blocked(self._seen, self._known, Shape(mesh).rotation[:, 2], dt_s)
         return blocked if np.isfinite(blocked).all() else None
 
     def _lay(self, mesh: F32, picture_from_crop: F64) -> None:

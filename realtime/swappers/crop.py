@@ -12,6 +12,7 @@ from realtime.blend import Poisson
 from realtime.cropnet import CropNetwork, CropRule
 from realtime.meter import Meter
 from realtime.opacity import Opacity, opacity_for
+from realtime.people.memory import Memory
 from realtime.swappers import LEAST_FACE_PX, Kit, Look, Painted
 from realtime.tone import ToneTransfer
 from realtime.types import F32, U8, Face
@@ -20,20 +21,6 @@ TONE_STEP = 4
 """See :meth:`engines.contract.Device.tone`."""
 LEAST_SEEN = 0.05
 """Share of the skin below which what is seen of it tells nothing of its tone."""
-
-
-class _Person:
-    """What is remembered of one followed person."""
-
-    def __init__(self) -> None:
-        self.tone = ToneTransfer()
-        self.last_s: float | None = None
-
-    def passed(self, now_s: float) -> float:
-        """Seconds since this person's last frame."""
-        dt_s = 0.0 if self.last_s is None else max(0.0, now_s - self.last_s)
-        self.last_s = now_s
-        return dt_s
 
 
 class CropSwapper:
@@ -59,7 +46,7 @@ class CropSwapper:
     ) -> None:
         self._device, self._network, self._others = device, network, others
         self._opacity, self._look, self._meter = opacity, look, meter
-        self._people: dict[int, _Person] = {}
+        self._tones = Memory(ToneTransfer)
         tile = network.target.shape[2 if network.spec.layout == "NCHW" else 1]
         self._cells = np.s_[:: TONE_STEP * network.side // tile, :: TONE_STEP * network.side // tile]
         self._skin = np.ascontiguousarray(opacity.skin[self._cells])
@@ -78,8 +65,7 @@ class CropSwapper:
         """
         if not is_in(face, pixels):
             return False
-        person = self._people.setdefault(face.track_id, _Person())
-        dt_s = person.passed(now_s)
+        tone, dt_s = self._tones.meet(face.track_id, now_s)
         picture_from_crop = self._network.picture_from_crop(face.points5)
         with self._meter.lap("network"):
             self._network.run(pixels, picture_from_crop, self._others)
@@ -90,7 +76,7 @@ class CropSwapper:
             seen = self._weigh()
             self._network.tones(self._weight, self._before, self._after)
             # What shows less of the skin tells less of its tone.
-            gain, offset = person.tone.step(self._before, self._after, self._look.colour, seen * dt_s)
+            gain, offset = tone.step(self._before, self._after, self._look.colour, seen * dt_s)
             self._network.develop(gain, offset, self._patch)
         if self._poisson is not None:
             with self._meter.lap("poisson"):
@@ -112,8 +98,7 @@ class CropSwapper:
 
     def forget(self, followed: Collection[int]) -> None:
         """See :class:`realtime.swappers.Swapper`."""
-        for track_id in [track_id for track_id in self._people if track_id not in followed]:
-            del self._people[track_id]
+        self._tones.forget(followed)
         self._opacity.forget(followed)
 
 

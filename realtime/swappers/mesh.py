@@ -18,6 +18,7 @@ from realtime import geometry, masks, topology
 from realtime.colour import LightTransfer, blurred, factors
 from realtime.identity import Portrait
 from realtime.meter import Meter
+from realtime.people.memory import Memory
 from realtime.swappers import LEAST_FACE_PX, OBSTACLES, Kit, Look
 from realtime.swappers.shape import Shape, ShapeTransfer
 from realtime.swappers.texture import FaceTexture, build_texture
@@ -85,18 +86,10 @@ class _Person:
         self.appearance = masks.Appearance()
         self.light = LightTransfer()
         self.shape = ShapeTransfer()
-        self.last_s: float | None = None
         self.photo = -1  # index of the photo that is shown, and of the one that it replaces
         self.former = -1
         self.since_switch_s = 0.0
         self.level = 0
-
-    def passed(self, now_s: float) -> float:
-        """Seconds since this person's last frame."""
-        dt_s = 0.0 if self.last_s is None else max(0.0, now_s - self.last_s)
-        self.last_s = now_s
-        self.since_switch_s += dt_s
-        return dt_s
 
 
 class MeshSwapper:
@@ -111,7 +104,7 @@ class MeshSwapper:
 
     def __init__(self, device: Device, photos: tuple[MeshIdentity, ...], look: Look, meter: Meter) -> None:
         self._device, self._photos, self._look, self._meter = device, photos, look, meter
-        self._people: dict[int, _Person] = {}
+        self._people = Memory(_Person)
         self._texels = topology.texel_map(JUDGED_PX)
         self._skin = skin_weight(JUDGED_PX)
         self._triangles = topology.closed_triangles()
@@ -131,8 +124,8 @@ class MeshSwapper:
         """See :class:`realtime.swappers.Swapper`."""
         if not np.isfinite(face.mesh).all():
             return False
-        person = self._people.setdefault(face.track_id, _Person())
-        dt_s = person.passed(now_s)
+        person, dt_s = self._people.meet(face.track_id, now_s)
+        person.since_switch_s += dt_s
         mesh = face.mesh - _HALF_PIXEL
         shape = Shape(mesh)
         self._choose_photo(person, shape.yaw_rad)
@@ -150,7 +143,7 @@ class MeshSwapper:
         self._attributes[:, 2] = facing * self._look.opacity
         self._attributes[:, 3:5] = (mesh - moved)[:, :2]
         if not (np.isfinite(scene).all() and np.isfinite(self._attributes).all()):
-            del self._people[face.track_id]  # what is remembered is spoilt; the next frame starts afresh
+            self._people.drop(face.track_id)  # what is remembered is spoilt; the next frame starts afresh
             return False
         with self._meter.lap("draw"):
             self._draw(part, moved - corner, person, scene)
@@ -158,8 +151,7 @@ class MeshSwapper:
 
     def forget(self, followed: Collection[int]) -> None:
         """See :class:`realtime.swappers.Swapper`."""
-        for track_id in [track_id for track_id in self._people if track_id not in followed]:
-            del self._people[track_id]
+        self._people.forget(followed)
 
     def _choose_photo(self, person: _Person, yaw_rad: float) -> None:
         """Show the photo that faces most the way the person does, and change it only for a clearly better one."""

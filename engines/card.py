@@ -20,6 +20,9 @@ FOLDER = SHIPPED_CARDS
 
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid")
+_MODEL_FILE = r"^\w[\w.-]*\.(onnx|tflite|dfm)$"
+"""A plain name with an ending that no record and no card has: the store writes and deletes what a card names."""
+_PACK = r"^(\w[\w.-]*)?$"
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -88,7 +91,7 @@ class ModelCard:
 
     Attributes:
         name: of the card and its TOML file, e.g. "face_landmark".
-        file: name of the model file, without a folder.
+        file: name of the model file, without a folder; it ends with .onnx, .tflite or .dfm.
         size_bytes: of the file; 0 where nobody said.
         sha256: of the file, lower-case hexadecimal; empty where nobody said. Such a file is only used once its owner
             has confirmed it, see ``engines.store``.
@@ -104,7 +107,7 @@ class ModelCard:
     """
 
     name: str
-    file: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    file: Annotated[str, Field(pattern=_MODEL_FILE)]
     size_bytes: int
     sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
     family: str
@@ -114,7 +117,7 @@ class ModelCard:
     outputs: tuple[_Tensor, ...]
     copies: tuple[Copy, ...] = ()
     mirrors: tuple[Annotated[str, Field(pattern=r"^https://")], ...] = ()
-    pack: str = ""
+    pack: Annotated[str, Field(pattern=_PACK)] = ""
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 

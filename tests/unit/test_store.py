@@ -23,7 +23,7 @@ DATA = b"weights" * 100
 COPY = b"converted" * 100
 CARD = replace(
     load_card("face_landmark"),
-    file="w.bin",
+    file="w.onnx",
     size_bytes=len(DATA),
     sha256=sha256(DATA).hexdigest(),
     runtimes=("litert",),
@@ -45,11 +45,11 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_folder_that_has_the_file_wins(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     second.mkdir()
-    (second / "w.bin").write_bytes(DATA)
-    assert store.find(CARD, (first, second)) == second / "w.bin"
+    (second / "w.onnx").write_bytes(DATA)
+    assert store.find(CARD, (first, second)) == second / "w.onnx"
     first.mkdir()
-    (first / "w.bin").write_bytes(DATA)
-    assert store.find(CARD, (first, second)) == first / "w.bin"
+    (first / "w.onnx").write_bytes(DATA)
+    assert store.find(CARD, (first, second)) == first / "w.onnx"
 
 
 def test_offline_folders_come_after_the_users_and_before_the_embedded(
@@ -58,11 +58,11 @@ def test_offline_folders_come_after_the_users_and_before_the_embedded(
     sticks = [tmp_path / "stick", tmp_path / "share"]
     monkeypatch.setenv("DOPPELCAM_OFFLINE", os.pathsep.join(map(str, sticks)))
     sticks[1].mkdir()
-    (sticks[1] / "w.bin").write_bytes(DATA)
-    assert store.find(CARD) == sticks[1] / "w.bin"
+    (sticks[1] / "w.onnx").write_bytes(DATA)
+    assert store.find(CARD) == sticks[1] / "w.onnx"
     assert state(CARD)[0] == "offline"
-    (mine / "w.bin").write_bytes(DATA)
-    assert store.find(CARD) == mine / "w.bin"
+    (mine / "w.onnx").write_bytes(DATA)
+    assert store.find(CARD) == mine / "w.onnx"
     assert state(CARD)[0] == "yours"
     assert store.find(load_card("face_landmark")).parent == store.EMBEDDED
 
@@ -77,7 +77,7 @@ def test_a_missing_file_names_every_folder_and_the_origin(tmp_path: Path) -> Non
 
 def test_what_can_be_fetched_says_how() -> None:
     with pytest.raises(ModelError) as caught:
-        store.find(replace(CARD, mirrors=("https://models.example/w.bin",)))
+        store.find(replace(CARD, mirrors=("https://models.example/w.onnx",)))
     assert caught.value.hint == "doppelcam models pull face_landmark"
 
 
@@ -90,7 +90,7 @@ def test_what_can_be_fetched_says_how() -> None:
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
-    (tmp_path / "w.bin").write_bytes(data)
+    (tmp_path / "w.onnx").write_bytes(data)
     with pytest.raises(ModelError, match=said):
         store.find(CARD, (tmp_path,))
 
@@ -98,44 +98,44 @@ def test_a_damaged_file_is_refused(tmp_path: Path, data: bytes, said: str) -> No
 def test_a_damaged_file_does_not_hide_behind_a_good_one(tmp_path: Path) -> None:
     for folder, data in (("old", b"old"), ("theirs", DATA)):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "w.bin").write_bytes(data)
+        (tmp_path / folder / "w.onnx").write_bytes(data)
     with pytest.raises(ModelError, match="old"):
         store.find(CARD, (tmp_path / "old", tmp_path / "theirs"))
 
 
 def test_a_copy_that_the_card_names_is_as_good(mine: Path) -> None:
-    (mine / "w.bin").write_bytes(COPY)
+    (mine / "w.onnx").write_bytes(COPY)
     with pytest.raises(ModelError, match=f"has {len(COPY)} bytes"):
         store.find(CARD)
     card = replace(CARD, copies=(Copy(len(COPY), sha256(COPY).hexdigest()),))
-    assert store.find(card) == mine / "w.bin"
-    (mine / "w.bin").write_bytes(DATA)
-    assert store.find(card) == mine / "w.bin"
+    assert store.find(card) == mine / "w.onnx"
+    (mine / "w.onnx").write_bytes(DATA)
+    assert store.find(card) == mine / "w.onnx"
 
 
 def test_a_file_without_a_known_hash_is_used_only_once_it_was_confirmed(mine: Path) -> None:
-    (mine / "w.bin").write_bytes(DATA)
+    (mine / "w.onnx").write_bytes(DATA)
     assert state(NO_HASH)[0] == "not confirmed"
     with pytest.raises(ModelError, match="nobody has published the sha256 of model mystery") as caught:
         store.find(NO_HASH)
-    assert caught.value.hint == f"doppelcam models add {mine / 'w.bin'} --as mystery"
+    assert caught.value.hint == f"doppelcam models add {mine / 'w.onnx'} --as mystery"
     records.confirm(NO_HASH, sha256(DATA).hexdigest(), len(DATA))
-    assert store.find(NO_HASH) == mine / "w.bin"
+    assert store.find(NO_HASH) == mine / "w.onnx"
     assert state(NO_HASH)[0] == "yours"
-    (mine / "w.bin").write_bytes(b"X" + DATA[1:])
+    (mine / "w.onnx").write_bytes(b"X" + DATA[1:])
     with pytest.raises(ModelError, match="has sha256"):
         store.find(NO_HASH)
 
 
 def test_a_licence_is_accepted_once_for_all_models_under_it(mine: Path) -> None:
-    (mine / "w.bin").write_bytes(DATA)
+    (mine / "w.onnx").write_bytes(DATA)
     assert state(RESEARCH)[0] == "not accepted"
     with pytest.raises(ModelError, match="not for commercial use") as caught:
         store.find(RESEARCH)
     assert "doppelcam models pull face_landmark" in caught.value.hint
     records.accept(RESEARCH.licence)
-    assert store.find(RESEARCH) == mine / "w.bin"
-    assert store.find(replace(RESEARCH, name="sibling")) == mine / "w.bin"
+    assert store.find(RESEARCH) == mine / "w.onnx"
+    assert store.find(replace(RESEARCH, name="sibling")) == mine / "w.onnx"
     with pytest.raises(ModelError, match="Other lab"):
         store.find(replace(RESEARCH, licence=replace(RESEARCH.licence, holder="Other lab")))
     noted = json.loads((mine / "known.json").read_text(encoding="utf-8"))
@@ -155,7 +155,7 @@ def test_decisions_do_not_push_each_other_out() -> None:
 @pytest.mark.parametrize("damage", [b"{", b"\xff\xfe", b'{"files": {"a": 1}}', b'{"unknown": 1}', b"[]"])
 def test_damaged_records_are_told_and_never_overwritten(mine: Path, damage: bytes) -> None:
     (mine / "known.json").write_bytes(damage)
-    (mine / "w.bin").write_bytes(DATA)
+    (mine / "w.onnx").write_bytes(DATA)
     for attempt in (lambda: store.find(RESEARCH), lambda: records.accept(RESEARCH.licence)):
         with pytest.raises(ModelError, match=r"known\.json is damaged"):
             attempt()
@@ -169,13 +169,13 @@ def test_an_embedded_model_needs_no_decision(mine: Path) -> None:
 
 def test_an_embedded_model_needs_no_licence_to_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "EMBEDDED", tmp_path)
-    (tmp_path / "w.bin").write_bytes(DATA)
-    assert store.find(RESEARCH, (tmp_path,)) == tmp_path / "w.bin"
+    (tmp_path / "w.onnx").write_bytes(DATA)
+    assert store.find(RESEARCH, (tmp_path,)) == tmp_path / "w.onnx"
 
 
 def test_the_environment_names_the_users_folder(mine: Path) -> None:
-    (mine / "w.bin").write_bytes(DATA)
-    assert store.find(CARD) == mine / "w.bin"
+    (mine / "w.onnx").write_bytes(DATA)
+    assert store.find(CARD) == mine / "w.onnx"
 
 
 def test_without_the_environment_the_users_folder_is_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,12 +192,12 @@ def test_no_engine_opens_an_unverified_file(mine: Path) -> None:
 
 
 def test_a_model_is_added_by_writing_one_file(mine: Path) -> None:
-    write_card(mine, "my_model", DATA, file="w.bin")
-    (mine / "w.bin").write_bytes(DATA)
+    write_card(mine, "my_model", DATA, file="w.onnx")
+    (mine / "w.onnx").write_bytes(DATA)
     assert "my_model" in names()
     card: ModelCard = load_card("my_model")
     assert card.family == "small"
-    assert store.find(card) == mine / "w.bin"
+    assert store.find(card) == mine / "w.onnx"
 
 
 def test_a_users_card_may_not_take_the_place_of_one_that_comes_with_the_program(mine: Path) -> None:

@@ -86,7 +86,9 @@ class OpenVinoEngine(CardEngine):
             if shapes not in self._compiled:
                 self._compile(self._model, shapes)
             request, results = self._compiled[shapes]
-            for name, tensor in zip(self._input_names, tensors, strict=True):
+            # OpenVINO shares only what may be written, so that what may not is copied.
+            shared = [tensor if tensor.flags.writeable else tensor.copy() for tensor in tensors]
+            for name, tensor in zip(self._input_names, shared, strict=True):
                 request.set_tensor(name, ov.Tensor(tensor, shared_memory=True))
             request.infer()
         except RuntimeError as error:

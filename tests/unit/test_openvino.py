@@ -36,6 +36,16 @@ def test_it_computes_what_onnx_runtime_computes(tmp_path: Path) -> None:
         first = one
 
 
+def test_it_takes_arrays_that_may_only_be_read(tmp_path: Path) -> None:
+    path, card = networks.write_swapper(tmp_path / "swapper.onnx")
+    tensors = trial_inputs(card, 0)
+    engine = OpenVinoEngine(card, path)
+    expected = engine.run(*tensors)[0].copy()
+    for tensor in tensors:
+        tensor.setflags(write=False)
+    np.testing.assert_array_equal(engine.run(*tensors)[0], expected)
+
+
 def test_it_is_compiled_once_for_each_shape_that_comes(tmp_path: Path) -> None:
     path = tmp_path / "double.onnx"
     nodes = [helper.make_node("Add", ["x", "x"], ["y"])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -122,20 +122,26 @@ def _take_from_pack(card: ModelCard, wanted: Wanted, owner: Owner, watcher: Watc
 
 
 def _take_others(card: ModelCard, folder: Path, owner: Owner, watcher: Watcher) -> None:
-    """Take whatever else of the pack is on a card and needs no question, so that it is not fetched twice."""
-    for other in _others_of(card):
-        more = Wanted(user_folder() / other.file, other.size_bytes, known_files(other))
-        if more.known and (source := _file_of(more, folder)):
-            with alone(more.path):
-                _copy(source, more)
-                _seal(other, more, owner)
-            watcher.said(f"the pack {card.pack} also had {other.name}: {more.path}")
+    """Take whatever else of the pack is on a card and needs no question, so that it is not fetched twice.
+
+    What was asked for is here by now, so that nothing that goes wrong with the others may end in an error.
+    """
+    for name in names():
+        try:
+            other = load_card(name)
+            if other.pack == card.pack and other.file != card.file and not other.mirrors and locate(other) is None:
+                _take_other(other, folder, owner, watcher)
+        except ModelError as error:
+            watcher.said(f"{name} was not taken out of the pack: {error.message}")
 
 
-def _others_of(card: ModelCard) -> Iterator[ModelCard]:
-    for other in map(load_card, names()):
-        if other.pack == card.pack and other.file != card.file and not other.mirrors and locate(other) is None:
-            yield other
+def _take_other(other: ModelCard, folder: Path, owner: Owner, watcher: Watcher) -> None:
+    more = Wanted(user_folder() / other.file, other.size_bytes, known_files(other))
+    if more.known and (source := _file_of(more, folder)):
+        with alone(more.path):
+            _copy(source, more)
+            _seal(other, more, owner)
+        watcher.said(f"the pack {other.pack} also had {other.name}: {more.path}")
 
 
 def _file_of(wanted: Wanted, folder: Path) -> Path | None:
@@ -148,5 +154,9 @@ def _file_of(wanted: Wanted, folder: Path) -> Path | None:
 
 def _copy(source: Path, wanted: Wanted) -> None:
     disk.need_room(wanted.path, size_of(source))
-    with disk.plain_errors(wanted.part):
-        shutil.copyfile(source, wanted.part)
+    try:
+        with disk.plain_errors(wanted.part):
+            shutil.copyfile(source, wanted.part)
+    except ModelError:
+        forget(wanted)  # half a copy is no use: the next one starts again
+        raise

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import httpx
 import pytest
@@ -259,6 +260,33 @@ def test_a_pack_gives_every_file_that_is_on_a_card(
     assert fetched == ["buffalo_x"]
     assert not (mine / ".buffalo_x.unpacked").exists()
     assert owner.asked == []
+
+
+@pytest.mark.parametrize("trouble", ["a card that cannot be read", "a rival", "no room for it"])
+def test_what_else_is_in_a_pack_never_spoils_what_was_asked_for(
+    mine: Path, client: httpx.Client, data: bytes, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    second = data + b"\x00"
+    write_card(mine, "one", data, pack="buffalo_x")
+    write_card(mine, "two", second, pack="buffalo_x")
+
+    def ensure_available(sub_dir: str, name: str, root: str) -> str:
+        (Path(root) / "one.onnx").write_bytes(data)
+        (Path(root) / "two.onnx").write_bytes(second)
+        return root
+
+    install(monkeypatch, ensure_available)
+    owner = ScriptedOwner()
+    with ExitStack() as stack:
+        if trouble == "a rival":
+            stack.enter_context(alone(mine / "two.onnx"))
+        elif trouble == "no room for it":
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**26 + len(data)))
+        else:
+            (mine / "torn.toml").write_text("name = ", encoding="utf-8")
+        assert pull(load_card("one"), owner, owner, client).how == "fetched"
+    assert store.find(load_card("one")).read_bytes() == data
+    assert any(said in " ".join(owner.heard) for said in ("torn.toml", "another doppelcam", "no room"))
 
 
 def test_what_insightface_has_fetched_for_itself_is_used(

@@ -117,6 +117,19 @@ def test_a_wrong_card_is_told_and_the_others_are_listed(
     assert "has the name of a card that comes with the program" in told.err
 
 
+def test_a_wrong_card_does_not_keep_the_others_from_being_checked(
+    models: Call, mine: Path, data: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_card(mine, "zero", data)
+    (mine / "zero.onnx").write_bytes(data)
+    (mine / "torn.toml").write_text("name = ", encoding="utf-8")
+    assert models("verify") == 1
+    told = capsys.readouterr().out
+    assert "ok  zero" in told
+    assert "bad torn" in told
+    assert "torn.toml is not a TOML file" in told
+
+
 def test_pull_fetches_shows_and_says_where(
     models: Call, mine: Path, data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

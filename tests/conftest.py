@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from realtime.swappers.mesh import MeshIdentity
     from tests.actor import Actor
     from tests.faces import Eyes
+    from tests.modularnets import Modular
 
 # A property is about values, never about how busy the machine is. A gate must say the same twice; hunting for new
 # counterexamples is for developers' machines.
@@ -73,3 +74,19 @@ def actor(eyes: Eyes) -> Actor:
     from tests.actor import Actor
 
     return Actor(eyes.identity(demo_photo()).texture)
+
+
+@pytest.fixture(scope="session")
+def one_torch_thread() -> None:
+    """Threads that wait for each other on a busy machine make these small networks slower, not faster."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def modular(one_torch_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Modular:
+    """The modular swapper and its export."""
+    from tests.modularnets import export_checkpoint  # needs the extra train
+
+    return export_checkpoint(tmp_path_factory.mktemp("modular"))

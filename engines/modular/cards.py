@@ -100,7 +100,7 @@ mask = "mask"
 boost = [1]
 
 [decode.latent]
-recogniser = {json.dumps(encoder)}
+recogniser = {_quoted(encoder)}
 kind = "unit"                # its embedding over its norm
 """
 
@@ -112,8 +112,8 @@ def _head(name: str, model: bytes, family: str, origin: Origin) -> str:
         free += "       # nobody said; write true where you know that it may be"
     else:
         licence, holder, free = "Apache-2.0", "The doppelcam authors", "true"
-    return f"""name = {json.dumps(name)}
-file = {json.dumps(name + ".onnx")}
+    return f"""name = {_quoted(name)}
+file = {_quoted(name + ".onnx")}
 size_bytes = {len(model)}
 sha256 = "{hashlib.sha256(model).hexdigest()}"
 family = "{family}"
@@ -123,5 +123,10 @@ runtimes = ["onnxrt", "openvino"]
 name = "{licence}"
 holder = "{holder}"
 commercial_use = {free}
-origin = {json.dumps(origin.words)}
+origin = {_quoted(origin.words)}
 """
+
+
+def _quoted(text: str) -> str:
+    """Write a text as TOML does, whose escapes are those of JSON but for halves of a character."""
+    return json.dumps(text, ensure_ascii=False)

@@ -68,9 +68,11 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise ModelError(f"checkpoint {path} holds more than tensors, which could be code to run", _SAVE) from error
     except RuntimeError as error:  # from the reader of the archive
         raise ModelError(f"{path} is no checkpoint, or a damaged one", _SAVE) from error
-    if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise ModelError(f"checkpoint {path} holds no table of tensors", _SAVE)
-    return dict(found)
+    if isinstance(found, Mapping):
+        weights = {key: value for key, value in found.items() if isinstance(key, str) and isinstance(value, Tensor)}
+        if len(weights) == len(found):
+            return weights
+    raise ModelError(f"checkpoint {path} holds no table of tensors", _SAVE)
 
 
 def _compare(wanted: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Path) -> None:

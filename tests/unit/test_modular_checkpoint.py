@@ -59,6 +59,7 @@ def not_finite(weights: Weights) -> object:
         (not_finite, "encoder.embed.bias holds values that are no numbers"),
         (lambda weights: list(weights.values()), "no table of tensors"),
         (lambda _: {"epoch": 3}, "no table of tensors"),
+        (lambda weights: dict(enumerate(weights.values())), "no table of tensors"),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_refused_by_name(

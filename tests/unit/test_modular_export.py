@@ -13,20 +13,19 @@ pytest.importorskip("onnxscript", reason="the extra train is not installed")
 
 from engines.card import decode_as, load_card
 from engines.errors import ModelError
-from engines.modular import parity
+from engines.modular import cards
 from engines.modular.checkpoint import untrained
 from engines.modular.export import Exported, export, write
-from engines.modular.swapper import PipelineConfig
 from engines.registry import open_engine
+from engines.store import records
 from realtime.people.recognise import RecogniserRule
 from realtime.swappers.latent import LatentSwapperRule
+from tests.modularnets import CONFIG, SIZES, Modular
 
-SIZES = (128, 256)
 
-
-@pytest.fixture(scope="module")
-def exported() -> Exported:
-    return export(PipelineConfig(8, 1, "gated"), SIZES, None, lambda words: None)
+@pytest.fixture
+def exported(modular: Modular) -> Exported:
+    return modular.exported
 
 
 @pytest.fixture
@@ -37,9 +36,15 @@ def folder(exported: Exported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return tmp_path
 
 
+@pytest.fixture
+def accepted(folder: Path) -> None:
+    """The licence of the checkpoint, which says nothing, is accepted."""
+    records.accept(load_card("modular_gated_encoder").licence)
+
+
 def test_every_module_is_compared_at_both_batches(exported: Exported) -> None:
     compared = [(one.module, one.batch) for one in exported.differences]
-    modules = ["encoder", "fusion gated", "generator", "swapper 128", "swapper 256"]
+    modules = ["encoder", "fusion gated", "generator", *(f"swapper {size}" for size in SIZES)]
     assert compared == [(module, batch) for module in modules for batch in (1, 2)]
     assert all(one.greatest <= one.allowed for one in exported.differences)
 
@@ -54,7 +59,7 @@ def test_each_model_lies_beside_a_card_that_is_true_to_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_program_opens_and_runs_a_swapper(size: int, folder: Path) -> None:
+def test_the_program_opens_and_runs_a_swapper(size: int, accepted: None) -> None:
     card = load_card(f"modular_gated_{size}")
     rule = decode_as(card, LatentSwapperRule)
     assert (card.family, rule.template) == ("latent", "arcface_128")
@@ -69,18 +74,13 @@ def test_the_program_opens_and_runs_a_swapper(size: int, folder: Path) -> None:
     assert pixels.std() > 5
 
 
-def test_the_program_opens_and_runs_an_encoder(folder: Path) -> None:
+def test_the_card_of_an_encoder_is_one_of_a_recogniser(folder: Path) -> None:
     card = load_card("modular_gated_encoder")
     assert (card.family, decode_as(card, RecogniserRule).template) == ("arcface", "arcface_112_v2")
-    engine = open_engine(card)
-    (embedding,) = engine.run(np.zeros((1, 3, 112, 112), np.float32))
-    engine.close()
-    assert embedding.shape == (1, 512)
-    assert np.linalg.norm(embedding) > 0
 
 
 def test_cards_pin_what_a_pixel_becomes(folder: Path) -> None:
-    swapper, encoder = load_card("modular_gated_128"), load_card("modular_gated_encoder")
+    swapper, encoder = load_card(f"modular_gated_{SIZES[0]}"), load_card("modular_gated_encoder")
     for spec in (swapper.inputs[0], encoder.inputs[0]):
         assert spec.colour == "RGB"
         assert [(200 - m) * s for m, s in zip(spec.mean, spec.scale, strict=True)] == pytest.approx([0.5686275] * 3)
@@ -88,25 +88,37 @@ def test_cards_pin_what_a_pixel_becomes(folder: Path) -> None:
     assert [1 / s + m for m, s in zip(made.mean, made.scale, strict=True)] == pytest.approx([255] * 3)
 
 
-def test_a_checkpoint_decides_the_weights_and_the_licence(tmp_path: Path) -> None:
-    pipeline = untrained(PipelineConfig(8, 1))
-    torch.nn.init.zeros_(pipeline.encoder.embed.weight)
-    torch.nn.init.ones_(pipeline.encoder.embed.bias)
-    torch.save(pipeline.state_dict(), tmp_path / "mine.pt")
-    write(export(pipeline.config, (), tmp_path / "mine.pt", lambda words: None).files, tmp_path)
-    card = load_card("modular_linear_encoder", tmp_path)
-    assert card.licence.origin == "checkpoint mine.pt"
-    assert not card.licence.commercial_use
-    from engines.onnxrt import OnnxRuntimeEngine
-
-    (embedding,) = OnnxRuntimeEngine(card, tmp_path / card.file).run(np.zeros((1, 3, 112, 112), np.float32))
-    np.testing.assert_array_equal(embedding, np.ones((1, 512)))
+def test_a_checkpoint_decides_the_weights(accepted: None, modular: Modular) -> None:
+    face = np.random.default_rng(1).uniform(-1, 1, (1, 3, 112, 112)).astype(np.float32)
+    engine = open_engine(load_card("modular_gated_encoder"))
+    (embedding,) = engine.run(face)
+    engine.close()
+    mine, random = (
+        part.encoder(torch.from_numpy(face)).detach().numpy() for part in (modular.pipeline, untrained(CONFIG))
+    )
+    peak = np.abs(mine).max()
+    assert np.abs(embedding - mine).max() < 1e-4 * peak
+    assert np.abs(embedding - random).max() > 0.1 * peak
 
 
-def test_what_does_not_compute_the_same_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parity, "TOLERANCE", 0.0)
+@pytest.mark.parametrize("words", ["checkpoint \U0001f600.pt", 'checkpoint "a\\b".pt'])
+def test_whatever_a_checkpoint_is_called_its_card_can_be_read(folder: Path, words: str) -> None:
+    (folder / "odd.toml").write_text(cards.encoder_card("odd", b"", cards.Origin(True, words)), encoding="utf-8")
+    assert load_card("odd", folder).licence.origin == words
+
+
+def test_only_weights_that_nobody_trained_are_free_of_the_licence_of_their_checkpoint(folder: Path) -> None:
+    trained = load_card("modular_gated_encoder", folder).licence
+    assert (trained.origin, trained.commercial_use) == ("checkpoint mine.pt", False)
+    (folder / "random.toml").write_text(cards.encoder_card("random", b"", cards.Origin(False, "random numbers")))
+    assert load_card("random", folder).licence.commercial_use
+
+
+def test_what_does_not_compute_the_same_is_never_written(exported: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = exported.files["modular_gated_encoder.onnx"]
+    monkeypatch.setattr("engines.modular.export.to_onnx", lambda module, inputs, outputs: other)
     with pytest.raises(ModelError, match="encoder: ONNX Runtime differs"):
-        export(PipelineConfig(8, 1), (128,), None, lambda words: None)
+        export(CONFIG, SIZES, None, lambda words: None)
 
 
 def test_the_disk_filling_up_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,23 +14,14 @@ pytest.importorskip("onnxscript", reason="the extra train is not installed")
 import onnxruntime as ort
 
 from engines.errors import ModelError
-from engines.modular.checkpoint import untrained
 from engines.modular.graph import OPSET, to_onnx
 from engines.modular.parity import compare
-from engines.modular.swapper import Pipeline, PipelineConfig
+from engines.modular.swapper import Pipeline
 from tests.conftest import ROOT
+from tests.modularnets import SIZES, Modular, used
 
-INPUTS = {"target": torch.rand(2, 3, 64, 64), "source": torch.rand(2, 512)}
-RESULTS = ["output", "mask"]
-
-
-def used(pipeline: Pipeline) -> Pipeline:
-    """A pipeline whose normalisations have seen something, so that folding them is no matter of ones and zeros."""
-    numbers = torch.Generator().manual_seed(7)
-    for name, values in pipeline.named_buffers():
-        if "running" in name:
-            values.copy_(torch.rand(values.shape, generator=numbers) + 0.5)
-    return pipeline.requires_grad_(False)
+SIDE = SIZES[0]
+INPUTS = {"target": torch.rand(2, 3, SIDE, SIDE), "source": torch.rand(2, 512)}
 
 
 def nudge(pipeline: Pipeline, by: float) -> None:
@@ -38,19 +29,19 @@ def nudge(pipeline: Pipeline, by: float) -> None:
     pipeline.swapper.get_parameter("generator.head.bias").add_(by)
 
 
-@pytest.fixture(scope="module")
-def pipeline() -> Pipeline:
-    return used(untrained(PipelineConfig(8, 1, "gated")))
+@pytest.fixture
+def pipeline(modular: Modular) -> Pipeline:
+    return modular.pipeline
 
 
-@pytest.fixture(scope="module")
-def encoder(pipeline: Pipeline) -> bytes:
-    return to_onnx(pipeline.encoder, {"face": torch.rand(2, 3, 112, 112)}, ["embedding"])
+@pytest.fixture
+def encoder(modular: Modular) -> bytes:
+    return modular.exported.files["modular_gated_encoder.onnx"]
 
 
-@pytest.fixture(scope="module")
-def swapper(pipeline: Pipeline) -> bytes:
-    return to_onnx(pipeline.swapper, INPUTS, RESULTS)
+@pytest.fixture
+def swapper(modular: Modular) -> bytes:
+    return modular.exported.files[f"modular_gated_{SIDE}.onnx"]
 
 
 def shapes(values: Any) -> Mapping[str, list[int | str]]:
@@ -61,8 +52,8 @@ def shapes(values: Any) -> Mapping[str, list[int | str]]:
 
 def test_names_and_shapes_are_kept_and_the_batch_is_free(encoder: bytes, swapper: bytes) -> None:
     graph = onnx.load_from_string(swapper).graph
-    assert shapes(graph.input) == {"target": ["batch", 3, 64, 64], "source": ["batch", 512]}
-    assert shapes(graph.output) == {"output": ["batch", 3, 64, 64], "mask": ["batch", 1, 64, 64]}
+    assert shapes(graph.input) == {"target": ["batch", 3, SIDE, SIDE], "source": ["batch", 512]}
+    assert shapes(graph.output) == {"output": ["batch", 3, SIDE, SIDE], "mask": ["batch", 1, SIDE, SIDE]}
     graph = onnx.load_from_string(encoder).graph
     assert shapes(graph.input) == {"face": ["batch", 3, 112, 112]}
     assert shapes(graph.output) == {"embedding": ["batch", 512]}
@@ -120,14 +111,14 @@ def test_the_export_computes_what_pytorch_computes(pipeline: Pipeline, encoder: 
 
 
 def test_a_module_that_differs_from_its_export_is_an_error(pipeline: Pipeline, swapper: bytes) -> None:
-    other = used(untrained(PipelineConfig(8, 1, "gated")))
+    other = used()
     nudge(other, 1e-3)
     with pytest.raises(ModelError, match=r"swapper: ONNX Runtime differs from PyTorch by .* at batch 1"):
         compare("swapper", other.swapper, swapper, INPUTS)
 
 
 def test_a_module_that_gives_no_numbers_is_an_error(swapper: bytes) -> None:
-    broken = used(untrained(PipelineConfig(8, 1, "gated")))
+    broken = used()
     nudge(broken, np.nan)
     with pytest.raises(ModelError, match="differs from PyTorch by nan"):
         compare("swapper", broken.swapper, swapper, INPUTS)

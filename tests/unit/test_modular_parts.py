@@ -16,6 +16,8 @@ from engines.modular.swapper import PipelineConfig
 from engines.modular.train import encoder_view
 from realtime.align import TEMPLATES
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 SMALL = PipelineConfig(width=8, blocks=1)
 
 

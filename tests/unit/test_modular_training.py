@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +12,10 @@ from engines.modular.fusion import FUSIONS
 from engines.modular.swapper import Pipeline, PipelineConfig
 from engines.modular.train import Batch, losses, step
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 STEPS = 6
 LEAST_GRADIENT = 1e-6  # a bias before a normalisation, which nothing can learn, has 1e-8 of rounding; others 1e-4
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Threads that wait for each other on a busy machine make these small networks slower, not faster."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

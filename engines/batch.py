@@ -8,6 +8,7 @@ only believed once it has given what single runs give.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,20 +66,19 @@ def open_batched(card: ModelCard, pictures: int, make: Callable[[ModelCard], Eng
     Raises:
         EngineError: the model cannot take several pictures at once.
     """
-    opened: list[Engine] = []
-    try:
-        one, many = with_batch(card, 1), with_batch(card, pictures)
-        opened += [single := make(one)]
-        opened += [batched := make(many)]
-        _prove(one, single, batched, pictures)
-    except EngineError as error:
-        for engine in opened:
-            engine.close()
-        raise EngineError(
-            f"model {card.name} cannot take {pictures} pictures in one run: {error.message}",
-            "take them one after another (batch 1)",
-        ) from error
-    single.close()
+    one, many = with_batch(card, 1), with_batch(card, pictures)
+    with ExitStack() as on_failure:
+        try:
+            with closing(make(one)) as single:
+                batched = make(many)
+                on_failure.callback(batched.close)
+                _prove(one, single, batched, pictures)
+        except EngineError as error:
+            raise EngineError(
+                f"model {card.name} cannot take {pictures} pictures in one run: {error.message}",
+                "take them one after another (batch 1)",
+            ) from error
+        on_failure.pop_all()
     return batched
 
 

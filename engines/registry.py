@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -131,9 +132,14 @@ def open_engine(
     load = partial(_load(entry), path=path, threads=threads or _threads_for(path), **extra)
 
     def make(asked: ModelCard) -> Engine:
-        engine: Engine = load(asked)
-        if entry.doubtful and name != card.runtimes[0] and batch_of(asked) <= 1:  # more are held against single runs
-            _demand_precision(asked, path, name, engine)
+        with ExitStack() as on_failure:
+            engine: Engine = load(asked)
+            on_failure.callback(engine.close)
+            if (
+                entry.doubtful and name != card.runtimes[0] and batch_of(asked) <= 1
+            ):  # more are held against single runs
+                _demand_precision(asked, path, name, engine)
+            on_failure.pop_all()
         return engine
 
     return open_batched(card, batch, make) if batch > 1 else make(card)
@@ -168,13 +174,9 @@ def _demand_precision(card: ModelCard, path: Path, name: str, engine: Engine) ->
     first = card.runtimes[0]
     versions = (probe("runtime", name).reason, probe("runtime", first).reason)
     key = (store.fingerprint(path, card), *versions, processor())
-    try:
-        precision.demand_precision(
-            card, engine, lambda: open_engine(card, first, provider="cpu"), key, precision.verdicts()
-        )
-    except EngineError:
-        engine.close()
-        raise
+    precision.demand_precision(
+        card, engine, lambda: open_engine(card, first, provider="cpu"), key, precision.verdicts()
+    )
 
 
 def _module(entry: Entry) -> ModuleType:

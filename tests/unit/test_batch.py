@@ -11,7 +11,7 @@ from engines import registry, store
 from engines.batch import batch_of, open_batched, with_batch
 from engines.card import ModelCard, load_card
 from engines.contract import Engine
-from engines.errors import EngineError
+from engines.errors import EngineError, ModelError
 from engines.onnxrt import OnnxRuntimeEngine
 
 pytest.importorskip("onnx", reason="the tests build networks with onnx, which is in the extra dev")
@@ -103,3 +103,19 @@ def test_the_door_opens_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     engine = registry.open_engine(card, threads=1, batch=4)
     assert engine.inputs[0].shape == (4, 3, 8, 8)
     assert registry.open_engine(replace(card)).inputs[0].shape == (1, 3, 8, 8)
+
+
+def test_whatever_stops_the_opening_the_engines_opened_so_far_are_closed(tmp_path: Path) -> None:
+    path, card = networks.write_swapper(tmp_path / "swapper.onnx")
+    made: list[OnnxRuntimeEngine] = []
+
+    def make(asked: ModelCard) -> Engine:
+        if made:
+            raise ModelError("the file is gone", "bring it back")
+        made.append(OnnxRuntimeEngine(asked, path))
+        return made[0]
+
+    with pytest.raises(ModelError, match="gone"):
+        open_batched(card, 4, make)
+    with pytest.raises(EngineError, match="closed"):
+        made[0].run()

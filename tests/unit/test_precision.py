@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines import precision, registry
 from engines.card import load_card
-from engines.errors import EngineError
+from engines.errors import EngineError, ModelError
 from engines.precision import TOLERANCE, demand_precision
 from engines.trial import apart, trial_inputs
 
@@ -142,3 +142,17 @@ def test_the_door_lets_no_doubtful_runtime_through_unchecked(tmp_path: Path, mon
     note.write_text(json.dumps({"apart": 0.5}))  # as if it had been found wanting
     with pytest.raises(EngineError, match=r"50\.00% apart from runtime litert"):
         registry.open_engine(CARD, "openvino")
+
+
+def test_an_engine_that_cannot_be_compared_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Answer()
+    monkeypatch.setattr(registry, "_usable", lambda card, name: registry.Entry("none:None", (), "", doubtful=True))
+    monkeypatch.setattr(registry, "_load", lambda entry: lambda card, **_: engine)
+
+    def fail() -> Path:
+        raise ModelError("the records are damaged", "delete them")
+
+    monkeypatch.setattr(precision, "verdicts", fail)
+    with pytest.raises(ModelError, match="damaged"):
+        registry.open_engine(CARD, "openvino")
+    assert engine.closed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,7 @@ from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
-from engines.conform import CardEngine, check_call, check_file, threads_text
+from engines.conform import CardEngine, Found, check_call, check_file, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
@@ -52,9 +52,7 @@ class LiteRtEngine(CardEngine):
         """
         super().__init__(card, f"litert {version('ai-edge-litert')}, {threads_text(threads)}")
         try:
-            with _without_notice():
-                interpreter = Interpreter(model_path=str(path), num_threads=threads)
-                interpreter.allocate_tensors()
+            interpreter = open_interpreter(path, threads)
         except (ValueError, RuntimeError) as error:
             raise EngineError(
                 f"LiteRT cannot load {path}: {error}", "run `doppelcam models` to check the model files"
@@ -62,7 +60,7 @@ class LiteRtEngine(CardEngine):
         self._interpreter: Interpreter | None = interpreter
         inputs = {d["name"]: d for d in interpreter.get_input_details()}
         outputs = {d["name"]: d for d in interpreter.get_output_details()}
-        input_names, output_names = check_file(card, _found(inputs), _found(outputs))
+        input_names, output_names = check_file(card, found(inputs.values()), found(outputs.values()))
         self._input_ids = tuple(inputs[name]["index"] for name in input_names)
         self._views = tuple(interpreter.tensor(outputs[name]["index"]) for name in output_names)
         self._results = tuple(np.empty(spec.shape, spec.dtype) for spec in card.outputs)
@@ -88,12 +86,22 @@ class LiteRtEngine(CardEngine):
         self._views = ()
 
 
-def _found(details: dict[str, dict[str, Any]]) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Describe the interpreter's tensors as :data:`engines.conform.Found`."""
-    return {
-        name: (tuple(int(n) for n in detail["shape"]), np.dtype(detail["dtype"]).name)
-        for name, detail in details.items()
-    }
+def open_interpreter(path: Path, threads: int = 1) -> Interpreter:
+    """Load a model and allocate its buffers, without the start notice of the runtime.
+
+    Raises:
+        ValueError: the runtime cannot read the file.
+        RuntimeError: it cannot run the model.
+    """
+    with _without_notice():
+        interpreter = Interpreter(model_path=str(path), num_threads=threads)
+        interpreter.allocate_tensors()
+    return interpreter
+
+
+def found(details: Iterable[dict[str, Any]]) -> Found:
+    """Describe tensors of an interpreter."""
+    return {d["name"]: (tuple(int(n) for n in d["shape"]), np.dtype(d["dtype"]).name) for d in details}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from engines import batch, providers
 from engines.card import ModelCard
-from engines.conform import MOST_SHAPES, CardEngine, Shapes, check_call, check_file, fits, threads_text
+from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, fits, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
@@ -27,12 +27,12 @@ _DTYPES = {
     "tensor(int8)": "int8",
     "tensor(bool)": "bool",
 }
-# The runtime's own errors have no common ancestor but Exception, so they are collected by name from its core.
-_ERRORS: tuple[type[Exception], ...] = (
+ERRORS: tuple[type[Exception], ...] = (
     ValueError,
     RuntimeError,
     *(value for value in vars(_native).values() if isinstance(value, type) and issubclass(value, Exception)),
 )
+"""What the runtime raises. Its own have no common ancestor but Exception, so they are collected from its core."""
 _HINTS = (
     ("Protobuf parsing failed", "the file is damaged or no ONNX model: replace it with a good copy"),
     ("is not a registered function/op", "it needs operators that ONNX Runtime lacks: use an export without them"),
@@ -87,12 +87,12 @@ class OnnxRuntimeEngine(CardEngine):
                 or its tensors are not those of the card.
         """
         session, runs_on = _open_first(card, path, threads, provider, allow_cpu)
-        found = _found(session.get_inputs()), _found(session.get_outputs())
-        if narrow := batch.declared_otherwise(card, *found):
+        tensors = found(session.get_inputs()), found(session.get_outputs())
+        if narrow := batch.declared_otherwise(card, *tensors):
             # A change of the file would be a change of the hash, so it stays in memory.
             session, runs_on = _open_first(card, batch.widened(path, card, narrow), threads, provider, allow_cpu)
-            found = _found(session.get_inputs()), _found(session.get_outputs())
-        self._input_names, self._output_names = check_file(card, *found)
+            tensors = found(session.get_inputs()), found(session.get_outputs())
+        self._input_names, self._output_names = check_file(card, *tensors)
         super().__init__(card, f"onnxrt {ort.__version__}, {runs_on}")
         self._session: ort.InferenceSession | None = session
         self._bound: dict[Shapes, tuple[Any, tuple[NDArray[Any], ...]]] = {}
@@ -110,7 +110,7 @@ class OnnxRuntimeEngine(CardEngine):
             for name, tensor in zip(self._input_names, tensors, strict=True):
                 binding.bind_input(name, "cpu", 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
             self._session.run_with_iobinding(binding)
-        except _ERRORS as error:
+        except ERRORS as error:
             raise EngineError(f"ONNX Runtime cannot run {self._card.name}: {error}", "report this as a bug") from error
         return results
 
@@ -174,7 +174,7 @@ def _open(card: ModelCard, model: Path | bytes, threads: int, short: str, allow_
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
         session = ort.InferenceSession(model if isinstance(model, bytes) else str(model), settings, providers=wanted)
-    except _ERRORS as error:
+    except ERRORS as error:
         hints = [hint for said, hint in _HINTS if said in str(error)]
         raise EngineError(
             f"ONNX Runtime cannot load {card.name} on {short}: {error}",
@@ -203,8 +203,8 @@ def _told(session: ort.InferenceSession, threads: int, refused: Sequence[str]) -
     return ", ".join([*words, *refused])
 
 
-def _found(nodes: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Describe the session's tensors as :data:`engines.conform.Found`; a named or unknown axis is a free one."""
+def found(nodes: Sequence[Any]) -> Found:
+    """Describe tensors of a session; an axis with a name or without a size is a free one."""
     return {
         node.name: (tuple(n if isinstance(n, int) else -1 for n in node.shape), _DTYPES.get(node.type, node.type))
         for node in nodes

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from engines.conform import Found
 from engines.errors import ModelError
@@ -17,7 +16,6 @@ _PICKLE_START = b"\x80"  # the first opcode of every pickle since protocol 2, th
 _PICKLE_PROTOCOLS = b"\x02\x03\x04\x05"
 _TFLITE_MARK = b"TFL3"  # at byte 4
 _ELSEWHERE = b"\x0a\x08location\x12"  # ONNX: the key under which a tensor says in which other file its data is
-_DTYPES = {"float": "float32", "double": "float64"}  # ONNX Runtime's words that are not numpy's
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,47 +78,36 @@ def read(path: Path) -> Contents:
 
 
 def _read_tflite(path: Path) -> Contents:
-    from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415  (only for a file of its kind)
+    from engines import litert  # noqa: PLC0415  (only for a file of its kind)
 
     try:
-        interpreter = Interpreter(model_path=str(path))
-        interpreter.allocate_tensors()
+        interpreter = litert.open_interpreter(path)
     except (ValueError, RuntimeError) as error:
         raise _not_loaded(path, "LiteRT", str(error), "unresolved custom op") from error
-    tensors = [
-        {d["name"]: (tuple(int(n) for n in d["shape"]), d["dtype"].__name__) for d in details}
-        for details in (interpreter.get_input_details(), interpreter.get_output_details())
-    ]
-    return Contents("litert", *tensors)
+    return Contents(
+        "litert", litert.found(interpreter.get_input_details()), litert.found(interpreter.get_output_details())
+    )
 
 
 def _read_onnx(path: Path) -> Contents:
     import onnxruntime as ort  # noqa: PLC0415  (only for a file of its kind)
-    from onnxruntime.capi import onnxruntime_pybind11_state as native  # noqa: PLC0415
+    from onnxruntime.capi.onnxruntime_pybind11_state import InvalidProtobuf  # noqa: PLC0415
+
+    from engines import onnxrt  # noqa: PLC0415
 
     _refuse_two_files(path)
     options = ort.SessionOptions()
     options.log_severity_level = 4  # its errors become ours
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # only its tensors are looked at
-    errors = (native.Fail, native.InvalidArgument, native.InvalidGraph, native.NotImplemented, native.RuntimeException)
     try:
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except native.InvalidProtobuf as error:
+    except InvalidProtobuf as error:
         raise ModelError(
             f"{path} is no ONNX or TFLite model, or only half of one", "name an undamaged .onnx or .tflite file"
         ) from error
-    except errors as error:
+    except onnxrt.ERRORS as error:
         raise _not_loaded(path, "ONNX Runtime", str(error), "is not a registered function") from error
-    return Contents("onnxrt", _onnx_tensors(session.get_inputs()), _onnx_tensors(session.get_outputs()))
-
-
-def _onnx_tensors(nodes: Sequence[Any]) -> Found:
-    """Describe a session's tensors; an axis with a name or without a size is a free one."""
-    found = {}
-    for node in nodes:
-        word = node.type.removeprefix("tensor(").removesuffix(")")
-        found[node.name] = (tuple(n if isinstance(n, int) else -1 for n in node.shape), _DTYPES.get(word, word))
-    return found
+    return Contents("onnxrt", onnxrt.found(session.get_inputs()), onnxrt.found(session.get_outputs()))
 
 
 def _refuse_two_files(path: Path) -> None:

@@ -18,10 +18,17 @@ from engines.folders import SHIPPED_CARDS, card_folders
 FOLDER = SHIPPED_CARDS
 """Where the cards lie that come with the program."""
 
+MOST_PX = 4096
+"""Largest side of a picture that a card may state: twice that of the largest network in use."""
+_MOST = 1e6
+"""Of a mean, of a scale, and of what a scale divides by: pixels and their normalised values stay far inside float32."""
+
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid")
 _MODEL_FILE = r"^\w[\w.-]*\.(onnx|tflite|dfm)$"
 """A plain name with an ending that no record and no card has: the store writes and deletes what a card names."""
+_MOST_LETTERS = 60
+"""Of the name of a file: with what the store adds, it fits into the 255 bytes of file systems in any script."""
 _PACK = r"^(\w[\w.-]*)?$"
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -33,8 +40,15 @@ def _only_known_keys(table: object) -> object:
     return table
 
 
+def _possible(spec: TensorSpec) -> TensorSpec:
+    """Refuse a tensor that no file has."""
+    if any(n < 1 and n != -1 for n in spec.shape):
+        raise ValueError("an axis is at least 1, or -1 where it is free")
+    return spec
+
+
 def _whole_picture(spec: TensorSpec) -> TensorSpec:
-    """Refuse a picture that is not described completely."""
+    """Refuse a picture that is not described completely, or whose pixels could not be computed in float32."""
     if spec.colour == "none":
         return spec
     if len(spec.mean) != 3 or len(spec.scale) != 3:
@@ -42,10 +56,17 @@ def _whole_picture(spec: TensorSpec) -> TensorSpec:
     channels = {"NHWC": 3, "NCHW": 1}.get(spec.layout)
     if channels is None or len(spec.shape) != 4 or spec.shape[channels] != 3:
         raise ValueError("the shape of a picture is [1, H, W, 3] for NHWC and [1, 3, H, W] for NCHW")
+    if not all(abs(mean) < _MOST and 1 / _MOST < abs(scale) < _MOST for mean in spec.mean for scale in spec.scale):
+        raise ValueError(f"mean and scale of a picture must be numbers below {_MOST:.0e}, and scale not nearly 0")
+    height, width = spec.shape[1:3] if spec.layout == "NHWC" else spec.shape[2:]
+    if max(height, width) > MOST_PX:
+        raise ValueError(f"a picture of {width}x{height} is larger than {MOST_PX}x{MOST_PX}, which no network takes")
     return spec
 
 
-_Tensor = Annotated[TensorSpec, BeforeValidator(_only_known_keys), AfterValidator(_whole_picture)]
+_Tensor = Annotated[
+    TensorSpec, BeforeValidator(_only_known_keys), AfterValidator(_possible), AfterValidator(_whole_picture)
+]
 
 
 @with_config(_STRICT)
@@ -107,13 +128,13 @@ class ModelCard:
     """
 
     name: str
-    file: Annotated[str, Field(pattern=_MODEL_FILE)]
+    file: Annotated[str, Field(pattern=_MODEL_FILE, max_length=_MOST_LETTERS)]
     size_bytes: int
     sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
     family: str
     runtimes: Annotated[tuple[str, ...], Field(min_length=1)]
     licence: Licence
-    inputs: tuple[_Tensor, ...]
+    inputs: Annotated[tuple[_Tensor, ...], Field(min_length=1)]
     outputs: tuple[_Tensor, ...]
     copies: tuple[Copy, ...] = ()
     mirrors: tuple[Annotated[str, Field(pattern=r"^https://")], ...] = ()
@@ -131,7 +152,7 @@ def names(folder: Path | None = None) -> tuple[str, ...]:
         Their names, sorted. A card that is listed may still be wrong: :func:`load_card` says so.
     """
     folders = card_folders() if folder is None else (folder,)
-    return tuple(sorted({path.stem for place in folders for path in place.glob("*.toml")}))
+    return tuple(sorted({path.stem for place in folders for path in place.glob("*.toml") if path.is_file()}))
 
 
 def load_card(name: str, folder: Path | None = None) -> ModelCard:
@@ -145,13 +166,14 @@ def load_card(name: str, folder: Path | None = None) -> ModelCard:
         The card.
 
     Raises:
-        ModelError: there is no such card, a user's card has the name of one that comes with the program, it is no
-            TOML, or a key is missing, unknown or of the wrong type; the message names the file and the key.
+        ModelError: there is no such card, a user's card has the name of one that comes with the program, it cannot be
+            read, it is no TOML, or a key is missing, unknown or of a wrong type or value; the message names the file
+            and the key.
     """
     folders = card_folders() if folder is None else (folder,)
-    found = [path for place in folders if (path := place / f"{name}.toml").is_file()]
+    known = names(folder)
+    found = [path for place in folders if name in known and (path := place / f"{name}.toml").is_file()]
     if not found:
-        known = names(folder)
         close = ", ".join(difflib.get_close_matches(name, known) or known) or "none"
         raise ModelError(f"no model card {name!r} in {' or '.join(map(str, folders))}", f"use one of: {close}")
     if len(found) > 1:
@@ -161,7 +183,9 @@ def load_card(name: str, folder: Path | None = None) -> ModelCard:
     path = found[0]
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}", "check its permissions") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(f"{path} is not a TOML file: {error}", "correct the line named above") from error
     card = _validate(ModelCard, table, str(path))
     if card.name != name:

@@ -7,7 +7,8 @@ from types import TracebackType
 
 from engines import registry, store
 from engines.card import ModelCard, load_card
-from engines.contract import Engine
+from engines.contract import Engine, TensorSpec
+from engines.errors import ModelError
 
 
 class Models:
@@ -63,11 +64,14 @@ class Models:
             batch: pictures in one run.
 
         Raises:
-            ModelError: the card is wrong, or its file is missing or damaged.
+            ModelError: the card is wrong, or leaves the size of an input free; or its file is missing or damaged.
             EngineError: the runtime cannot be used.
         """
         if (name, batch) not in self._opened:
-            engine = self.open_apart(self.card(name), batch)
+            card = self.card(name)
+            for spec in card.inputs:
+                demand_size(card, spec)
+            engine = self.open_apart(card, batch)
             self._stack.callback(engine.close)
             self._opened[name, batch] = engine
         return self._opened[name, batch]
@@ -85,3 +89,20 @@ class Models:
         """
         runtime = self._runtime if self._runtime in card.runtimes else "auto"
         return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch)
+
+
+def demand_size(card: ModelCard, spec: TensorSpec) -> None:
+    """Refuse an input of any size: only what looks at whole pictures has one, everything else gets crops of one size.
+
+    Args:
+        card: for the error.
+        spec: one of its inputs; any number of pictures is no size.
+
+    Raises:
+        ModelError: an axis besides that is free.
+    """
+    if -1 in spec.shape[spec.layout != "other" :]:
+        raise ModelError(
+            f"model card {card.name!r}: {spec.name!r} has an axis of any size: {list(spec.shape)}",
+            "correct the card: state the size that the network was trained with",
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -101,9 +102,11 @@ def digest(path: Path) -> str:
     """Return a file's sha256, lower-case hexadecimal.
 
     Raises:
-        ModelError: the file cannot be read.
+        ModelError: the file cannot be read, or is a pipe or a device, which may never end.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{path} is no file", "name the model file itself")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

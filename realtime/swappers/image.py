@@ -14,6 +14,7 @@ from engines.errors import ModelError
 from realtime.align import TEMPLATES, picture_from_crop
 from realtime.cropnet import CropRule
 from realtime.identity import Portrait
+from realtime.models import demand_size
 from realtime.swappers import Kit
 from realtime.swappers.crop import CropSwapper, open_crop_swapper
 from realtime.swappers.shape import Shape
@@ -85,4 +86,5 @@ def _source(card: ModelCard, rule: ImageSwapperRule) -> TensorSpec:
             f"model card {card.name!r}: source_template is {rule.source_template!r}",
             f"use one of: {', '.join(TEMPLATES)}",
         )
+    demand_size(card, found)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import zipfile
 from dataclasses import replace
@@ -217,5 +218,12 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="is no file"):
         recognise(tmp_path, [])
+
+
+def test_what_would_be_read_without_end_is_told(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.onnx"
+    os.mkfifo(pipe)
+    with pytest.raises(ModelError, match="is no file"):
+        recognise(pipe, [])

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Layout = Literal["NHWC", "NCHW", "other"]
 Colour = Literal["RGB", "BGR", "none"]
+TONE_STEP = 4
+"""Every so many pixels each way tell the tone of a picture, see :meth:`Device.tone`: 1024 of a crop of 128 pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +156,10 @@ class Device(Protocol):
         """Measure the tone of a picture that is an engine's input or output.
 
         Args:
-            tensor: (n, 3, h, w) or (n, h, w, 3); every fourth pixel each way of the first picture counts.
+            tensor: (n, 3, h, w) or (n, h, w, 3); every ``TONE_STEP``th pixel each way of the first picture counts.
             spec: its layout, colour order, mean and scale.
-            weight: (h / 4, w / 4) rounded up, float32 0..1, how much each of those pixels counts; not all 0.
+            weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32 0..1, how much each of those pixels
+                counts; not all 0.
             out: (2, 3) float32; overwritten with the mean and the standard deviation of blue, green and red, in grey
                 levels.
         """

@@ -13,10 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from engines.contract import TONE_STEP
 
-TONE_STEP = 4
-"""Every so many pixels each way tell the tone: 1024 samples of a crop of 128 pixels."""
+Array = NDArray[Any]
 
 _MOST = np.int32(2**31 - 1)
 _LEAST = np.int32(-(2**31) + 1)

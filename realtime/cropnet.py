@@ -169,10 +169,6 @@ class CropNetwork:
             )
             raise EngineError(f"{self.name} made {what}", MADE_NO_PICTURE)
 
-    def close(self) -> None:
-        """Free the network. Safe to call twice."""
-        self._engine.close()
-
     def _own_mask(self, masks: Collection[F32]) -> F32:
         """Weave the masks of the tiles together, and keep the least of each pixel."""
         k, woven = self._boost, self._woven

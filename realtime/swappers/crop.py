@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from engines.contract import Device
+from engines.contract import TONE_STEP, Device
 from realtime import geometry
 from realtime.blend import Poisson
 from realtime.cropnet import CropNetwork, CropRule
@@ -17,8 +17,6 @@ from realtime.swappers import LEAST_FACE_PX, Kit, Look, Painted
 from realtime.tone import ToneTransfer
 from realtime.types import F32, U8, Face
 
-TONE_STEP = 4
-"""See :meth:`engines.contract.Device.tone`."""
 LEAST_SEEN = 0.05
 """Share of the skin below which what is seen of it tells nothing of its tone."""
 

@@ -147,6 +147,7 @@ def _kernels() -> Iterator[Check]:
 
 def _models() -> Iterator[Check]:
     from engines import card, store
+    from realtime.families import rule_of
 
     absent = 0
     for name in card.names():
@@ -157,6 +158,8 @@ def _models() -> Iterator[Check]:
                 absent += 1
                 continue
             found = store.find(model)
+            if rule := rule_of(model.family):
+                card.decode_as(model, rule)  # before a run finds out
         except LiveError as error:
             yield Check("models", name, "broken", error.message, error.hint, needed)
         else:

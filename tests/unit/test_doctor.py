@@ -116,6 +116,6 @@ def test_kernels_that_are_not_compiled_yet_are_told_with_their_cure(
     monkeypatch.setattr(raster, "paint", Cold(raster.paint))
     monkeypatch.setattr(patch, "lay_over", Cold(patch.lay_over))
     (kernels,) = [check for check in doctor.examine() if check.name == "kernels"]
-    assert kernels.found.startswith("2 of ")
+    assert int(kernels.found.split()[0]) >= 2, "one of each module, and whatever else this machine has not compiled"
     assert (kernels.state, kernels.fix) == ("missing", "doppelcam warm")
     assert not kernels.needed

@@ -54,3 +54,14 @@ def test_a_persons_wrong_card_stops_nothing(mine: Path) -> None:
     (mine / "torn.toml").write_text("name =", encoding="utf-8")
     check = looked_at()["torn"]
     assert (check.state, check.needed) == ("broken", False)
+
+
+def test_a_card_that_its_family_cannot_read_is_told_before_a_run_finds_out(mine: Path) -> None:
+    card = write_card(mine, "own", DATA, family="arcface")
+    card.write_text(
+        card.read_text("utf-8") + '\n[decode]\ntemplate = "arcface_112_v2"\ntempalte = ""\n', encoding="utf-8"
+    )
+    (mine / "own.onnx").write_bytes(DATA)
+    check = looked_at()["own"]
+    assert (check.state, check.needed) == ("broken", False)
+    assert "tempalte" in check.found

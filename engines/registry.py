@@ -70,6 +70,8 @@ def probe(kind: Kind, name: str) -> Availability:
     try:
         found: Availability = _module(entry).probe()
     except (ImportError, OSError) as error:  # OSError: a shared library of the package is missing or damaged
+        if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "engines":
+            raise  # a bug of this program, which no installation mends
         return Availability(False, f"{', '.join(entry.needs)} is installed but does not load: {error}", entry.install)
     return found
 

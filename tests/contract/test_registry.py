@@ -67,6 +67,14 @@ def test_an_installed_package_that_does_not_load_is_called_broken(
     assert str(error) in found.reason
 
 
+def test_a_module_of_our_own_that_does_not_import_is_a_bug_and_no_fault_of_a_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(RUNTIMES, "ghost", Entry("engines.ghost:Ghost", ("cv2",), "pip install opencv-python"))
+    with pytest.raises(ModuleNotFoundError, match=r"engines\.ghost"):
+        probe("runtime", "ghost")
+
+
 def test_a_device_that_is_not_there_is_refused_with_the_names_that_are() -> None:
     with pytest.raises(DeviceError, match="no device 'gpu'") as caught:
         open_device("gpu")

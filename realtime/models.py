@@ -64,11 +64,14 @@ class Models:
             batch: pictures in one run.
 
         Raises:
-            ModelError: the card is wrong, or leaves the size of an input free; or its file is missing or damaged.
+            ModelError: the card is wrong, states no output or leaves the size of an input free; or its file is missing
+                or damaged.
             EngineError: the runtime cannot be used.
         """
         if (name, batch) not in self._opened:
             card = self.card(name)
+            if not card.outputs:
+                raise ModelError(f"model card {name!r} states no output", "correct the card: name what is read from it")
             for spec in card.inputs:
                 demand_size(card, spec)
             engine = self.open_apart(card, batch)

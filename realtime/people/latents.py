@@ -10,6 +10,7 @@ from pydantic import ConfigDict, with_config
 
 from engines import store
 from engines.emap import read_emap
+from engines.errors import ModelError
 from realtime.models import Models
 from realtime.people.embedding import Embedding, embedding_of
 from realtime.people.vectorcache import VectorCache
@@ -93,11 +94,22 @@ class Latents:
         return self._cache.recall(key, lambda: self.of(source))
 
     def of(self, embedding: Embedding) -> F32:
-        """The latent of any face; see :meth:`of_source`."""
+        """The latent of any face; see :meth:`of_source`.
+
+        Raises:
+            ModelError: see there; or the recogniser is not the one that the swapper was trained with.
+            EngineError: see there.
+        """
         rule = self._rule
         vector = embedding.direction
         if rule.kind == "emap":  # (e . emap) / |e|
-            vector = vector @ self._matrix()
+            matrix = self._matrix()
+            if len(vector) != len(matrix):
+                raise ModelError(
+                    f"{rule.recogniser} gives {len(vector)} numbers, the matrix of {self._swapper} takes {len(matrix)}",
+                    f"correct the recogniser on the card of {self._swapper}",
+                )
+            vector = vector @ matrix
         elif rule.kind == "crossface":
             vector = self._models.open(rule.converter).run(embedding.raw[None])[0].ravel().astype(np.float32)
         checked = embedding_of(vector, rule.converter or self._swapper)

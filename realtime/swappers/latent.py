@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pydantic import ConfigDict, with_config
 
 from engines.card import decode_as
+from engines.conform import fits
+from engines.errors import ModelError
 from realtime.cropnet import CropRule
 from realtime.identity import Portrait
 from realtime.people.embedding import Embedding, least_alike, mean_of
@@ -16,6 +18,7 @@ from realtime.people.recognise import embedding_of_photo, open_recogniser
 from realtime.swappers import Kit, Swapper
 from realtime.swappers.crop import open_crop_swapper
 from realtime.swappers.likeness import LikenessSwapper
+from realtime.types import F32
 
 TAKES_PHOTOS = True
 """See :class:`realtime.swappers.Family`."""
@@ -56,6 +59,7 @@ def open_swapper(identity: Embedding, kit: Kit) -> Swapper:
     rule = _rule(kit)
     latents = Latents(kit.name, rule.latent, kit.models, kit.cache)
     latent, likeness = latents.of_source(identity), kit.look.likeness
+    _demand_fit(kit, rule, latent)
     swapper = open_crop_swapper(kit, rule, {rule.source: latent})
     if likeness >= 1:
         return swapper
@@ -65,3 +69,14 @@ def open_swapper(identity: Embedding, kit: Kit) -> Swapper:
 
 def _rule(kit: Kit) -> LatentSwapperRule:
     return decode_as(kit.models.card(kit.name), LatentSwapperRule)
+
+
+def _demand_fit(kit: Kit, rule: LatentSwapperRule, latent: F32) -> None:
+    """Raise ``ModelError`` where the swapper does not take such a vector: else every picture would fail."""
+    takes = [spec.shape for spec in kit.models.card(kit.name).inputs if spec.name == rule.source]
+    if takes and not fits(takes[0], latent.shape):
+        raise ModelError(
+            f"{kit.name} takes its identity as {list(takes[0])}, "
+            f"{rule.latent.converter or rule.latent.recogniser} gives {list(latent.shape)}",
+            f"correct [decode.latent] on the card of {kit.name}",
+        )

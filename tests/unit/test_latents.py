@@ -176,6 +176,26 @@ def test_a_card_that_is_no_recognisers_is_refused_before_anything_is_loaded(
     assert models.names == []
 
 
+def test_a_recogniser_with_vectors_of_another_length_is_told_for_a_matrix(folder: Path) -> None:
+    put(folder, latent_swapper())
+    with Models() as models:
+        made = latents.Latents("test_inswapper", LatentRule("short", "emap"), models, VectorCache())
+        with pytest.raises(ModelError, match=r"short gives 8 numbers, .*test_inswapper takes 512"):
+            made.of(embedding_of(RAW[:8], "a test"))
+
+
+def test_an_identity_that_the_swapper_does_not_take_is_told_before_the_first_picture(
+    folder: Path, photos: list[Portrait], eyes: Eyes
+) -> None:
+    put(folder, vector_stub("short", RAW[:8]))
+    put(folder, latent_swapper("swapper", kind="unit", recogniser="short"))
+    with Models() as models:
+        kit = Kit(eyes.device, models, "swapper", Look(), Meter())
+        identity = latent.identify(photos[:1], kit)
+        with pytest.raises(ModelError, match=r"swapper takes its identity as \[1, 512\], .*short.* \[1, 8\]"):
+            latent.open_swapper(identity, kit)
+
+
 def test_the_crop_that_is_recognised_is_the_aligned_face(folder: Path, photos: list[Portrait], eyes: Eyes) -> None:
     """One person, moved, turned and scaled: the vectors hardly differ; two persons: they do."""
     put(folder, colourist())

@@ -59,3 +59,12 @@ def test_a_free_number_where_no_picture_is_meant_is_refused(tmp_path: Path, monk
         write_card(tmp_path, replace(card, inputs=(card.inputs[0], replace(card.inputs[1], shape=(-1,)))))
         with pytest.raises(ModelError, match="'weight' has an axis of any size"):
             models.open("test_enhancer")
+
+
+def test_a_card_that_states_no_output_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOPPELCAM_MODELS", str(tmp_path))
+    put(tmp_path, helpernets.converter())
+    with Models() as models:
+        write_card(tmp_path, replace(models.card("test_crossface"), outputs=()))
+        with pytest.raises(ModelError, match="'test_crossface' states no output"):
+            models.open("test_crossface")

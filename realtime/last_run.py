@@ -22,11 +22,13 @@ REPEATED_OUTPUTS = ("auto", "virtualcam", "preview")
 """Kinds of output that are repeated. A recording never is: the second one would replace the first."""
 PEOPLE = ("faces.only", "faces.map")
 """Keys that say who gets whose face."""
+RECOGNISED_BY = ("faces.recogniser", "faces.match")
+"""Keys that say by what these people are known again: another model may not be here, or judge otherwise."""
 MODELS = ("swap.engine", "enhance.model")
 """Keys that name the models that make the face."""
 LABELS = {
     "source.photos": "face",
-    **dict.fromkeys(PEOPLE, "people"),
+    **dict.fromkeys((*PEOPLE, *RECOGNISED_BY), "people"),
     "swap.engine": "model",
     "enhance.model": "enhancer",
     "input.what": "input",
@@ -51,7 +53,7 @@ def recall(*, new_face: bool = False) -> tuple[Layer, tuple[str, ...]]:
         return Layer("the last run", {}), (f"the last run cannot be repeated: {error.message}",)
     values, warnings = {}, []
     for key, value in layer.values.items():
-        if new_face and (key in PEOPLE or (key == "input.what" and _is_one_job(value))):
+        if new_face and (key in (*PEOPLE, *RECOGNISED_BY) or (key == "input.what" and _is_one_job(value))):
             continue
         if gone := _gone(key, value):
             warnings.append(f"not as in the last run: {gone}")
@@ -67,10 +69,11 @@ def keep(settings: Settings) -> None:
         ConfigError: it cannot be written.
     """
     here = with_full_paths(settings)
+    by = RECOGNISED_BY if here.faces.only or here.faces.map else ()
     config.remember(
         {
             "source.photos": here.source.photos,
-            **{key: value for key in (*PEOPLE, *MODELS) if (value := _of(here, key)) not in ((), "", MESH)},
+            **{key: value for key in (*PEOPLE, *by, *MODELS) if (value := _of(here, key)) not in ((), "", MESH)},
             "input.what": here.input.what,
             **_outputs(settings.output.to),
         }
@@ -135,6 +138,8 @@ def _gone(key: str, value: Any) -> str:
         return f"there is no picture {missing[0]} any more" if missing else ""
     if key in MODELS:
         return _model_gone(value)
+    if key in RECOGNISED_BY:  # without it these people cannot be told apart, so the run may say that it is missing
+        return ""
     try:
         if key == "input.what":
             parse_input(value)

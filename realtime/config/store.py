@@ -20,6 +20,8 @@ REMEMBERED_KEYS = (
     "source.photos",
     "faces.only",
     "faces.map",
+    "faces.recogniser",
+    "faces.match",
     "swap.engine",
     "enhance.model",
     "input.what",

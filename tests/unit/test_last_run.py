@@ -73,8 +73,22 @@ def test_people_who_were_named_are_repeated_with_their_faces_until_other_photos_
     assert not set(last_run.PEOPLE) & set(last_run.recall(new_face=True)[0].values)
     (home / "me.png").unlink()
     layer, warnings = last_run.recall()
-    assert set(layer.values) == {"source.photos", "faces.only", "input.what", "output.to"}
+    assert set(layer.values) - set(last_run.RECOGNISED_BY) == {"source.photos", "faces.only", "input.what", "output.to"}
     assert "me.png" in warnings[0]
+
+
+def test_people_are_recognised_again_by_what_recognised_them(home: Path) -> None:
+    (home / "her.png").write_bytes(b"x")
+    named = {"faces.only": ["her.png"], "faces.recogniser": "w600k_mbf", "faces.match": 0.7, "input.what": "demo"}
+    last_run.keep(config.load(None, [Layer("test", named)]))
+    layer, warnings = last_run.recall()
+    assert warnings == ()
+    assert layer.values["faces.recogniser"] == "w600k_mbf"
+    assert layer.values["faces.match"] == 0.7
+    assert last_run.repeated(config.load(None, [], layer), layer, {"output.to"}) == ("people", "input")
+    assert not set(last_run.RECOGNISED_BY) & set(last_run.recall(new_face=True)[0].values)
+    last_run.keep(config.load(None, [Layer("test", {**named, "faces.only": []})]))
+    assert "faces.recogniser" not in last_run.recall()[0].values, "nobody is recognised"
 
 
 def test_a_saved_profile_names_people_by_their_full_paths(home: Path) -> None:

@@ -34,7 +34,7 @@ PIPE_WIDTH = 160  # columns where there is no terminal to ask: nothing is cut th
 
 
 def show(family: str, as_json: bool) -> int:
-    """Print the models; cards that cannot be read are named below.
+    """Print the models; cards that cannot be read are named on the error output.
 
     Args:
         family: only this one; empty for all.
@@ -49,6 +49,8 @@ def show(family: str, as_json: bool) -> int:
     from rich.console import Console
 
     rows, errors = _rows()
+    for error in errors:
+        typer.echo(f"error: {error.message}\ntry: {error.hint}", err=True)
     families = sorted({card.family for card, _, _ in rows})
     if family and family not in families:
         raise ModelError(f"no model is of family {family!r}", f"use one of: {', '.join(families)}")
@@ -59,8 +61,6 @@ def show(family: str, as_json: bool) -> int:
         console = Console(width=None if Console().is_terminal or "COLUMNS" in os.environ else PIPE_WIDTH)
         console.print(table(rows))
         console.print(f"\n{HELP}", soft_wrap=True)
-    for error in errors:
-        typer.echo(f"error: {error.message}\ntry: {error.hint}", err=True)
     return 1 if errors else 0
 
 

@@ -115,6 +115,8 @@ def test_a_wrong_card_is_told_and_the_others_are_listed(
     assert "face_detection_short_range" in told.out
     assert "torn.toml is not a TOML file" in told.err
     assert "has the name of a card that comes with the program" in told.err
+    assert models("list", "--family", "mesh") == 4
+    assert "has the name of a card that comes with the program" in capsys.readouterr().err, "why there is none"
 
 
 def test_a_wrong_card_does_not_keep_the_others_from_being_checked(

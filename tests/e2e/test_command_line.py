@@ -241,5 +241,7 @@ def test_doctor_finds_that_the_main_job_runs(start: Start) -> None:
 def test_models_are_listed_located_and_verified(start: Start) -> None:
     assert "Apache-2.0" in start(DOPPELCAM, "models", "list").stdout
     assert start(DOPPELCAM, "models", "verify").stdout.count("ok") == 2
-    assert start(DOPPELCAM, "models", "verify", "nope").returncode == 4
+    unknown = start(DOPPELCAM, "models", "verify", "nope")
+    assert unknown.returncode == 1
+    assert unknown.stdout.startswith("bad nope")
     assert "models" in start(DOPPELCAM, "models", "where").stdout

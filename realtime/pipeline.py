@@ -64,7 +64,7 @@ class Pipeline:
         Args:
             frame: owned by the pipeline from here on; its pixels are painted into.
             quality: how much work it gets.
-            now_s: time of the call; never decreases.
+            now_s: time of the call; never decreases. A film goes by its own time instead.
 
         Returns:
             A frame of the same size and number. Never one with a bare face that was to be swapped, whatever fails.
@@ -76,12 +76,12 @@ class Pipeline:
             self._note(type(error).__name__, error)
             log.debug("frame %d failed", frame.seq, exc_info=True)
         with self._meter.lap("settle"):
-            return self._guard.settle(now_s, frame, outcome, bare)
+            return self._guard.settle(now_s if frame.film_s is None else frame.film_s, frame, outcome, bare)
 
     def _swap_chosen(self, frame: Frame, quality: Quality) -> tuple[Outcome, list[F32]]:
         """Locate, cast, choose and swap. Returns the outcome, and the boxes of bare faces in a swapped picture."""
         sighting = self._locate(frame, quality)
-        wanted = self._cast.wanted(frame.pixels, sighting, frame.t_capture_s)
+        wanted = self._cast.wanted(frame.pixels, sighting, frame.scene_s)
         self.faces, lost_boxes = self._chooser.choose(wanted)
         for swapper in self._swappers:
             swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
@@ -97,13 +97,13 @@ class Pipeline:
         every_n = quality.detect_every_n
         if self._chooser.has_room and self._cast.has_room:
             every_n = max(1, every_n // EAGER)
-        return self._tracker.follow(frame.pixels, frame.t_capture_s, every_n)
+        return self._tracker.follow(frame.pixels, frame.scene_s, every_n)
 
     def _swap(self, frame: Frame, face: Face, quality: Quality) -> bool:
         """Swap one face. Says whether the person may be shown; a network that fails on one face spoils no other."""
         swapper = self._swappers[self._cast.role(face.track_id)]
         try:
-            if not reduced.swap(swapper, frame.pixels, face, frame.t_capture_s, quality.steps, quality.scale):
+            if not reduced.swap(swapper, frame.pixels, face, frame.scene_s, quality.steps, quality.scale):
                 return False
         except EngineError as error:
             self._note(type(error).__name__, error)

@@ -31,6 +31,8 @@ class Frame:
         seq: number given by the source, from 0; gaps are frames that were dropped.
         t_capture_s: ``time.perf_counter()`` when the driver or decoder handed the picture over. Stamped once by the
             source and never again; capture-to-sink latency is measured from it.
+        film_s: seconds from the start of a film whose pictures come as fast as they are worked on; ``None`` for
+            pictures that come when they are due.
         pixels: (H, W, 3) uint8 BGR, C-contiguous. Belongs to whoever holds the frame: a source never touches the
             array again after ``read()`` has returned it, the pipeline may paint into it, and once it is handed to the
             sinks nobody writes to it any more (several sinks read the same array).
@@ -39,6 +41,12 @@ class Frame:
     seq: int
     t_capture_s: float
     pixels: U8
+    film_s: float | None = None
+
+    @property
+    def scene_s(self) -> float:
+        """Time in the scene, in seconds: what moves, fades and is forgotten goes by it, however long the work takes."""
+        return self.t_capture_s if self.film_s is None else self.film_s
 
     @property
     def size(self) -> Size:

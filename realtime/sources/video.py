@@ -78,7 +78,7 @@ class VideoSource:
                 return None
             if not self._wish.paced:
                 pixels = letterbox(to_bgr(picture[1]), self._wish.size)
-                return Frame(self._seq, time.perf_counter(), pixels)
+                return Frame(self._seq, time.perf_counter(), pixels, picture[0])
             if self._start_s is None:
                 self._start_s = asked_s
             while self._ahead is not None and self._start_s + self._ahead[0] <= asked_s:

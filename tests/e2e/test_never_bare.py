@@ -126,6 +126,15 @@ def test_two_people_are_swapped_and_one_who_is_covered_is_not_shown_beside_the_o
     assert len(pipeline.faces) == 2
 
 
+def test_a_film_becomes_the_same_on_a_slow_and_on_a_busy_machine(networks: Networks, data_dir: Path) -> None:
+    made = []
+    for pause_s in (0.01, 0.3):
+        pipeline, _ = a_pipeline(networks)
+        frames = [Frame(n, n * pause_s, p.copy(), n / 30) for n, p in enumerate(clip(data_dir, "walk", 20))]
+        made.append([pipeline.process(frame, FULL, frame.t_capture_s).pixels for frame in frames])
+    np.testing.assert_array_equal(made[0], made[1])
+
+
 @pytest.mark.parametrize("scale", [0.5, 0.7])
 def test_a_smaller_working_size_leaves_the_background_and_the_name(
     networks: Networks, data_dir: Path, scale: float

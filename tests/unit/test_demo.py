@@ -234,6 +234,7 @@ def test_unpaced_it_draws_every_picture_at_once(monkeypatch: pytest.MonkeyPatch)
         frames.append(source.read())
         clock.pass_by(0.5)
     assert [frame.seq for frame in frames] == [0, 1, 2, 3]
+    assert [frame.scene_s for frame in frames] == [n / 30 for n in range(4)], "and not every half second"
     assert np.array_equal(frames[3].pixels, Scene(TINY).draw(3 / 30))
 
 

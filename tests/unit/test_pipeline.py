@@ -41,10 +41,12 @@ class FakeSwapper:
         self.fault: Exception | str = ""
         self.faults_of: dict[int, Exception | str] = {}
         self.calls: list[tuple[Face, frozenset[str]]] = []
+        self.times: list[float] = []
         self.known: set[int] = set()
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         self.calls.append((face, frozenset(steps)))
+        self.times.append(now_s)
         fault = self.faults_of.get(face.track_id, self.fault)
         height, width = pixels.shape[:2]
         left, top, right, bottom = (int(v) for v in np.clip(face.box_xyxy, 0, (width, height, width, height)))
@@ -217,6 +219,19 @@ def test_a_black_face_is_no_swap(fault: str) -> None:
     good = studio.shoot()
     studio.swapper.fault = fault
     assert studio.shoot().pixels is good.pixels
+
+
+def test_a_film_is_worked_on_in_its_own_time_however_long_that_takes() -> None:
+    studio = Studio(on_lost="raw")  # which holds for half a second
+    studio.scene.actors = [Actor(200, 200, 120)]
+    held = []
+    for number in range(40):
+        studio.swapper.fault = "refuse" if number >= 10 else ""
+        camera, now_s = picture(number, VGA), 100.0 * number
+        shown = studio.pipeline.process(Frame(number, now_s, camera.copy(), number / FPS), FULL, now_s)
+        held.append(not np.array_equal(shown.pixels, camera))
+    assert studio.swapper.times == [number / FPS for number in range(40)]
+    assert held == [number <= 9 + FPS // 2 for number in range(40)]
 
 
 @pytest.mark.parametrize("which", ["largest", "all"])

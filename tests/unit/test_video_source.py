@@ -47,6 +47,7 @@ def test_real_clips_give_every_picture_as_fast_as_possible(data_dir: Path) -> No
         frames = read_all(source)
         assert [frame.seq for frame in frames] == list(range(len(frames)))
         assert len(frames) > 30
+        np.testing.assert_allclose([frame.scene_s for frame in frames], np.arange(len(frames)) / 30, atol=2e-3)
         for frame in (frames[0], frames[-1]):
             assert frame.pixels.flags.c_contiguous
             assert frame.pixels.flags.writeable
@@ -73,6 +74,7 @@ def test_paced_pictures_never_come_before_their_time(tmp_path: Path) -> None:
     frames = read_all(source)
     for frame in frames:
         assert frame.t_capture_s - start_s >= stamps[number_of(frame.pixels)] / 1000
+        assert frame.scene_s == frame.t_capture_s
     assert all(a.t_capture_s < b.t_capture_s for a, b in pairwise(frames))
 
 

@@ -64,8 +64,8 @@ class DemoSource:
         with self._handle.use() as scene:
             if not self._info.live:
                 self._seq += 1
-                pixels = scene.draw(self._seq / self._info.fps)
-                return Frame(self._seq, time.perf_counter(), pixels)
+                film_s = self._seq / self._info.fps
+                return Frame(self._seq, time.perf_counter(), scene.draw(film_s), film_s)
             # A camera's picture is ready when it is handed over: the time it takes to draw one is not part of its age.
             self._seq, due_s = self._metronome.next(time.perf_counter())
             pixels = scene.draw(self._seq / self._info.fps)

@@ -37,7 +37,8 @@ class ToneTransfer:
         contrast = (before[1] + 1) / (after[1] + 1)
         gain = np.minimum(np.maximum(contrast, 1 / MOST_GAIN), MOST_GAIN)  # half the time of np.clip, for so few
         gain = 1 + np.float32(share) * (gain - 1)
-        offset = after[0] + np.float32(share) * (before[0] - after[0]) - gain * after[0]
+        made = np.minimum(np.maximum(after[0], 0), 255)  # one wild frame must not be remembered for seconds
+        offset = made + np.float32(share) * (before[0] - made) - gain * made
         rate = np.float32(1 - math.exp(-dt_s / SETTLE_S)) if self._begun else np.float32(1)
         self._begun = True
         self._gain += rate * (gain - self._gain)

@@ -50,6 +50,16 @@ def test_the_share_is_how_far_it_goes(person: float, made: float, share: float) 
     assert shifted(made, result) == pytest.approx(made + share * (person - made), abs=1e-2)
 
 
+@pytest.mark.parametrize("made", [1e30, -1e30, 1e7])
+def test_what_no_picture_can_have_is_soon_forgotten(made: float) -> None:
+    transfer = ToneTransfer()
+    transfer.step(tone(120, 20), tone(100, 20), 1.0, 0.0)
+    transfer.step(tone(120, 20), tone(made, abs(made)), 1.0, 1 / 30)
+    for _ in range(30):
+        result = transfer.step(tone(120, 20), tone(100, 20), 1.0, 1 / 30)
+    assert shifted(100, result) == pytest.approx(120, abs=3)
+
+
 def test_a_change_arrives_within_the_time_constant_whatever_the_rate() -> None:
     for rate_hz in (10, 30, 120):
         transfer = ToneTransfer()

@@ -64,6 +64,7 @@ def open_swapper(identity: Embedding, kit: Kit) -> Swapper:
     if likeness >= 1:
         return swapper
     recogniser = open_recogniser(rule.latent.recogniser, kit.models, kit.device)
+    latents.of(identity)  # reads and opens what the first person in view would else have to wait for
     return LikenessSwapper(swapper, latent, identity, likeness, recogniser, latents.of, kit.meter)
 
 

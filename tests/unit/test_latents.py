@@ -371,6 +371,23 @@ def test_the_real_family_recognises_the_target_only_below_full_likeness(
     assert (shown[0.5] != shown[0.0]).any()
 
 
+@pytest.mark.parametrize("kind", RULES)
+def test_below_full_likeness_nothing_is_read_any_more_once_a_swapper_is_open(
+    kind: str, folder: Path, photos: list[Portrait], eyes: Eyes, tmp_path: Path
+) -> None:
+    put(folder, colourist())
+    put(folder, converter())
+    swapper = put(folder, latent_swapper(), latent={**RULES[kind], "recogniser": "test_colourist"})
+    for _ in range(2):  # the second time the latent of the source comes from the cache
+        with Models() as models:
+            cache = VectorCache(tmp_path / "cache")
+            kit = Kit(eyes.device, models, swapper, Look(likeness=0.5), Meter(), cache=cache)
+            made = latent.open_swapper(latent.identify(photos[:1], kit), kit)
+            away = folder.rename(tmp_path / "away")
+            assert made.swap(photos[1].pixels.copy(), face_of(photos[1].mesh), 0.0, ())
+            away.rename(folder)
+
+
 def test_a_photo_is_recognised_the_same_from_the_cache_and_without(
     folder: Path, photos: list[Portrait], eyes: Eyes
 ) -> None:

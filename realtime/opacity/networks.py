@@ -37,6 +37,10 @@ class OcclusionRule:
     target: str
     mask: str
 
+    def wrong(self, shape: tuple[int, ...]) -> str:
+        """Say what is wrong with an output of this shape; empty where nothing is."""
+        return "" if len(shape) == 4 and 1 in (shape[1], shape[3]) else f"a mask of the shape {list(shape)}"
+
     def read(self, output: NDArray[Any]) -> F32:
         """Take the mask out of the output: (h, w) float32, nominally 0..1."""
         return np.asarray(output, np.float32).reshape(max(output.shape[1:3]), -1)
@@ -56,6 +60,15 @@ class RegionsRule:
     target: str
     logits: str
     face_classes: tuple[int, ...]
+
+    def wrong(self, shape: tuple[int, ...]) -> str:
+        """Say what is wrong with an output of this shape; empty where nothing is."""
+        if len(shape) != 4:
+            return f"logits of the shape {list(shape)}"
+        classes, face = range(shape[1]), set(self.face_classes)
+        if face and face < set(classes):
+            return ""
+        return f"face_classes {list(self.face_classes)}, and not some of the {shape[1]} classes, 0 to {shape[1] - 1}"
 
     def read(self, output: NDArray[Any]) -> F32:
         """Say where a class of the face is the likeliest: (h, w) float32, 0 or 1, NaN where there is no number.
@@ -181,4 +194,6 @@ def _checked(step: str, card: ModelCard) -> tuple[TensorSpec, int, Callable[[NDA
         )
     if output not in outputs:
         raise ModelError(f"model card {card.name!r}: {key} is {output!r}", f"use one of: {', '.join(outputs)}")
+    if wrong := rule.wrong(card.outputs[outputs.index(output)].shape):
+        raise ModelError(f"model card {card.name!r} says {wrong}", "correct the card")
     return inputs[0], outputs.index(output), rule.read

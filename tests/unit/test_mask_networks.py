@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.card import ModelCard
+from engines.contract import TensorSpec
 from engines.cpu import CpuDevice
 from engines.errors import EngineError, ModelError
 from realtime.assets import sample_source
@@ -179,6 +180,10 @@ def test_who_is_forgotten_is_looked_at_anew() -> None:
     assert len(engine.told) == 2
 
 
+def regions(classes: tuple[int, ...]) -> dict[str, Any]:
+    return {"decode": {"target": "input", "logits": "output", "face_classes": classes}}
+
+
 @pytest.mark.parametrize(
     ("step", "wrong", "says"),
     [
@@ -187,6 +192,12 @@ def test_who_is_forgotten_is_looked_at_anew() -> None:
         (OCCLUSION, {"decode": {"target": "input", "mask": "y"}}, "mask is 'y'"),
         (OCCLUSION, {"decode": {"target": "input"}}, "mask"),
         (REGIONS, {"decode": {"target": "input", "logits": "y", "face_classes": [1]}}, "logits is 'y'"),
+        (REGIONS, regions(()), "face_classes .*not some of the 19 classes, 0 to 18"),
+        (REGIONS, regions((1, 19)), "face_classes .* some of the 19 classes"),
+        (REGIONS, regions((-1,)), "face_classes .* some of the 19 classes"),
+        (REGIONS, regions(tuple(range(19))), "face_classes .*not some of the 19 classes"),
+        (REGIONS, {"outputs": (TensorSpec("output", (1, 19)),)}, r"logits of the shape \[1, 19\]"),
+        (OCCLUSION, {"outputs": (TensorSpec("output", (1, 256, 256, 3)),)}, r"mask of the shape \[1, 256, 256, 3\]"),
     ],
 )
 def test_a_card_that_cannot_be_used_is_refused(step: str, wrong: dict[str, Any], says: str) -> None:

@@ -155,8 +155,8 @@ def _usable(card: ModelCard, name: str) -> Entry:
         )
     found = probe("runtime", name)
     if not found.ok:
-        others = [other for other in card.runtimes if other != name and probe("runtime", other).ok]
-        hint = f"{found.hint}, or choose runtime {' or '.join(others)}" if others else found.hint
+        served = any(other != name and probe("runtime", other).ok for other in card.runtimes)
+        hint = f"{found.hint}, or leave the runtime at auto" if served else found.hint
         raise EngineError(f"model {card.name} needs runtime {name!r}: {found.reason}", hint)
     return RUNTIMES[name]
 

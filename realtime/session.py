@@ -16,6 +16,7 @@ from realtime.errors import ConfigError
 from realtime.facts import banner_facts
 from realtime.machine import describe
 from realtime.meter import Meter
+from realtime.people.cast import ONLY_STRANGERS
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
 from realtime.terminal import Terminal
@@ -62,6 +63,10 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
         finally:
             stats = meter.snapshot()
             terminal.end(stats)
+            if strangers := stats.counters.get(ONLY_STRANGERS):
+                terminal.note(
+                    f"{strangers} of {stats.frames} pictures show people as they are: none of them was recognised"
+                )
             if pipeline.failure:
                 terminal.note(f"some pictures could not be swapped; the last reason was: {pipeline.failure}")
             if stats_file:

@@ -9,6 +9,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from realtime.app.needs import demand_models
 from realtime.app.networks import Networks
 from realtime.config import Settings
 from realtime.facts import face_facts
@@ -84,6 +85,7 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
         EngineError: no runtime can serve it, or it failed on a photo.
     """
     kin = family(settings.swap.engine, networks.models)
+    demand_models(settings)
     facts = face_facts(settings, kin.TAKES_PHOTOS)
     kit = make_kit(settings, networks, Meter(), lambda text: facts.append(("face", text)))
 

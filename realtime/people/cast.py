@@ -82,6 +82,10 @@ class Reference:
     role: int
 
 
+ONLY_STRANGERS = "only strangers in view"
+"""Counter of the frames that show people, but nobody who was named: they are shown as they are."""
+
+
 class NamedPeople:
     """The ``Cast`` for people whose photos were given; everyone else is left alone. Used by one thread.
 
@@ -89,7 +93,7 @@ class NamedPeople:
         recogniser: that made the references.
         references: everyone who was named.
         match: see :class:`realtime.people.casting.Casting`.
-        meter: gets the lap "recognise", in frames in which somebody is looked at.
+        meter: gets the lap "recognise", in frames in which somebody is looked at, and the counter ``ONLY_STRANGERS``.
     """
 
     def __init__(self, recogniser: Looks, references: Sequence[Reference], match: float, meter: Meter) -> None:
@@ -116,10 +120,13 @@ class NamedPeople:
                     self._look(pixels, face, now_s)
         self._casting.settle(in_view, sighting.lost)
         self._beat.forget(in_view | self._lost)
-        return Sighting(
+        wanted = Sighting(
             tuple(face for face in sighting.faces if self._casting.reference(face.track_id) is not None),
             {n: box for n, box in sighting.lost.items() if self._casting.reference(n) is not None},
         )
+        if sighting.faces and not (wanted.faces or wanted.lost):
+            self._meter.count(ONLY_STRANGERS)
+        return wanted
 
     def role(self, track_id: int) -> int:
         """See :class:`Cast`."""

@@ -8,7 +8,7 @@ import pytest
 from realtime.errors import EngineError
 from realtime.meter import Meter
 from realtime.people.beat import AFTER_S
-from realtime.people.cast import LEAST_FACE_PX, SOON_S, Everyone, NamedPeople, Reference, is_good_view
+from realtime.people.cast import LEAST_FACE_PX, ONLY_STRANGERS, SOON_S, Everyone, NamedPeople, Reference, is_good_view
 from realtime.people.embedding import Embedding
 from realtime.track import Sighting
 from realtime.types import F32, U8, Face
@@ -48,7 +48,8 @@ class Stage:
     def __init__(self, roles: tuple[int, ...] = (0, 1)) -> None:
         self.script, self.now_s = Script(), 10.0
         references = [Reference(Embedding(PEOPLE[n], 20.0), role) for n, role in enumerate(roles)]
-        self.cast = NamedPeople(self.script, references, MATCH, Meter())
+        self.meter = Meter()
+        self.cast = NamedPeople(self.script, references, MATCH, self.meter)
 
     def shoot(self, *faces: Face, lost: tuple[int, ...] = (), seconds: float = 1 / 30) -> dict[int, int]:
         """Roles of those who are in view and wanted, after the last of the frames of so many seconds."""
@@ -70,6 +71,15 @@ def test_newcomers_are_known_in_their_first_frame_and_strangers_are_left_alone()
     assert stage.script.looks == [1, 2, 3]
     with pytest.raises(KeyError):
         stage.cast.role(2)
+
+
+def test_frames_with_nobody_but_strangers_are_counted() -> None:
+    stage = Stage()
+    stage.script.who = {1: PEOPLE[2], 2: PEOPLE[0]}
+    stage.shoot()  # an empty room has no strangers
+    for faces in ((face(1),), (face(1),), (face(1), face(2))):
+        stage.shoot(*faces)
+    assert stage.meter.snapshot().counters == {ONLY_STRANGERS: 2}
 
 
 def test_looks_are_few_and_never_two_in_one_frame_but_for_newcomers() -> None:

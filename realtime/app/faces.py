@@ -85,7 +85,6 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
         EngineError: no runtime can serve it, or it failed on a photo.
     """
     kin = family(settings.swap.engine, networks.models)
-    demand_models(settings)
     facts = face_facts(settings, kin.TAKES_PHOTOS)
     kit = make_kit(settings, networks, Meter(), lambda text: facts.append(("face", text)))
 
@@ -98,6 +97,7 @@ def load_faces(settings: Settings, networks: Networks) -> SourceFaces:
     parts = parts_of(settings)
     shown = [[read(photo) for photo in part.photos] if kin.TAKES_PHOTOS else [] for part in parts]
     named = [(read(photo), role) for role, part in enumerate(parts) for photo in part.people]
+    demand_models(settings)  # after the photos: what is wrong with them is mended sooner
     identities = tuple(kin.identify(portraits, kit) for portraits in shown)
     people = tuple(
         Reference(embedding_of_photo(portrait, settings.faces.recogniser, kit.models, kit.device, kit.cache), role)

@@ -163,7 +163,8 @@ def _models() -> Iterator[Check]:
         except LiveError as error:
             yield Check("models", name, "broken", error.message, error.hint, needed)
         else:
-            yield Check("models", name, "ok", f"{found.stat().st_size / 1e6:.1f} MB, verified", needed=needed)
+            size = f"{found.stat().st_size / 1e6:.1f} MB"
+            yield Check("models", name, "ok", f"{size}, as on its card or confirmed by you", needed=needed)
     if absent:
         yield Check("models", "others", "ok", f"{absent} more are known and not here: doppelcam models list")
 

@@ -64,7 +64,7 @@ class Terminal:
     def confirms(self, card: ModelCard, sha256: str, size_bytes: int) -> bool:
         """See :class:`engines.store.owner.Owner`."""
         self._hide_bar()
-        self.said(f"This file is taken for {card.name} because its tensors fit; its sha256 is not on the card.")
+        self.said(f"This file is taken for {card.name} because its tensors fit; it is no published file of it.")
         self.said(f"sha256 {sha256}, {size_bytes} bytes")
         if self._yes:
             return True

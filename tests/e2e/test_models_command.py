@@ -292,8 +292,11 @@ def test_a_person_at_a_terminal_is_asked(mine: Path, data: bytes, tmp_path: Path
     assert not records.read().licences
     code_yes, said_yes = answer("y", "y")
     assert code_yes == 0, said_yes
-    assert "its sha256 is not on the card" in said_yes
+    assert "it is no published file of it" in said_yes
     assert store.find(load_card("one")).read_bytes() == data
+    again = [sys.executable, "-c", code, "models", "verify", "one"]
+    told = subprocess.run(again, env=environment, capture_output=True, text=True, check=True).stdout
+    assert told.endswith("(confirmed by you, not a published file)\n")
 
 
 def test_an_interrupted_pull_says_that_the_next_goes_on(

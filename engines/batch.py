@@ -17,7 +17,7 @@ import numpy as np
 from engines.card import ModelCard
 from engines.conform import Found, check_file, fits
 from engines.contract import Engine, TensorSpec
-from engines.errors import EngineError
+from engines.errors import EngineError, install_extra
 from engines.trial import apart, trial_inputs
 
 TOLERANCE = 2e-3
@@ -123,7 +123,7 @@ def widened(path: Path, card: ModelCard, names: tuple[str, ...]) -> bytes:
     except ImportError as error:
         raise EngineError(
             f"{path.name} declares a single picture, and the package onnx that could change that is not installed",
-            "pip install 'doppelcam[neural]'",
+            install_extra("neural"),
         ) from error
     model = onnx.load(path)
     for value in (*model.graph.input, *model.graph.output):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import ModelError
+from engines.errors import ModelError, install_extra
 
 SHAPE = (512, 512)
 """Of the matrix, in every model of this kind."""
@@ -36,7 +36,7 @@ def read_emap(path: Path) -> NDArray[np.float32]:
     except ImportError as error:
         raise ModelError(
             f"{path.name} holds a matrix that only the package onnx can read, which is not installed",
-            "pip install 'doppelcam[neural]'",
+            install_extra("neural"),
         ) from error
     try:
         weights = onnx.load(path, load_external_data=False).graph.initializer

@@ -7,6 +7,18 @@ errors of the same tree and may not import from the stage.
 from __future__ import annotations
 
 
+def install_extra(extra: str) -> str:
+    """Say how an optional part of the program is installed: from its folder, since no package registry has it.
+
+    Args:
+        extra: name under ``[project.optional-dependencies]`` of pyproject.toml, e.g. "neural".
+
+    Returns:
+        An instruction, for a hint.
+    """
+    return f"in the program's folder: pip install -e '.[{extra}]' (with the pip of the environment that runs it)"
+
+
 class LiveError(Exception):
     """An error that a person can act on: what went wrong, and what to try.
 

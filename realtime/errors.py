@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.errors import DeviceError, EngineError, LiveError, ModelError
+from engines.errors import DeviceError, EngineError, LiveError, ModelError, install_extra
 
 __all__ = [
     "ConfigError",
@@ -14,6 +14,7 @@ __all__ = [
     "ModelError",
     "SinkError",
     "SourceError",
+    "install_extra",
 ]
 
 

@@ -36,7 +36,7 @@ from engines.onnxrt import OnnxRuntimeEngine
 from realtime import app, geometry
 from realtime.config import Settings
 from realtime.cropnet import CropNetwork
-from realtime.errors import ConfigError
+from realtime.errors import ConfigError, install_extra
 from realtime.machine import describe
 from realtime.meter import Meter
 from realtime.opacity import Opacity
@@ -270,9 +270,7 @@ def _check_packages() -> None:
     """Raise ``ConfigError`` where a package is missing."""
     missing = [name for name in ("insightface", "onnx") if find_spec(name) is None]
     if missing:
-        raise ConfigError(
-            f"a comparison with insightface needs {' and '.join(missing)}", "pip install 'doppelcam[neural]'"
-        )
+        raise ConfigError(f"a comparison with insightface needs {' and '.join(missing)}", install_extra("neural"))
 
 
 @contextmanager

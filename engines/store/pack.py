@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from engines.errors import ModelError
+from engines.errors import ModelError, install_extra
 from engines.store import disk
-
-INSTALL = "pip install 'doppelcam[neural]'"
 
 
 def kept_by_insightface(pack: str) -> Path:
@@ -46,7 +44,9 @@ def _download(pack: str, room: Path) -> Path:
     try:
         from insightface.utils.storage import ensure_available  # noqa: PLC0415  (an extra, and half a second)
     except ImportError as error:
-        raise ModelError(f"the pack {pack} comes through the package insightface: {error}", INSTALL) from error
+        raise ModelError(
+            f"the pack {pack} comes through the package insightface: {error}", install_extra("neural")
+        ) from error
     hint = "check the network (a proxy goes into HTTPS_PROXY) and try again"
     disk.make_folder(room)
     try:

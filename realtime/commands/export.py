@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from realtime.errors import ModelError
+from realtime.errors import ModelError, install_extra
 
 PACKAGES = ("torch", "onnx", "onnxscript")
 """What the extra ``train`` brings."""
+FUSIONS = ("linear", "gated")
+"""Those of ``engines.modular.fusion``, which cannot be asked without torch (a test compares the two)."""
 
 
 def export(
@@ -38,10 +40,13 @@ def export(
     for side in sizes:
         if side not in (128, 256):
             raise typer.BadParameter(f"{side} is not 128 or 256", param_hint="--size")
+    if fusion not in FUSIONS:
+        raise typer.BadParameter(f"{fusion} is not {' or '.join(FUSIONS)}", param_hint="--fusion")
+    if checkpoint and not checkpoint.is_file():
+        raise ModelError(f"there is no checkpoint {checkpoint}", "check its name and place")
     if missing := [package for package in PACKAGES if find_spec(package) is None]:
-        raise ModelError(
-            f"the export needs {', '.join(missing)}, which is not installed", "pip install 'doppelcam[train]'"
-        )
+        which = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+        raise ModelError(f"the export needs {', '.join(PACKAGES)}; {which}", install_extra("train"))
 
     from engines.modular.export import export as run
     from engines.modular.export import write

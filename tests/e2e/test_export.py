@@ -9,11 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import typer
 
 from engines.card import load_card
-from engines.errors import ModelError
+from engines.errors import ModelError, install_extra
 from realtime.assets import sample_source
-from realtime.commands.export import PACKAGES, export
+from realtime.commands.export import FUSIONS, PACKAGES, export
 from tests.conftest import ROOT
 
 SMALL = ["--width", "8", "--blocks", "1"]
@@ -61,7 +62,7 @@ def test_an_export_is_a_model_that_the_program_swaps_with(tmp_path: Path) -> Non
 
 WRONG = {
     "size": (["--size", "192"], 2, "192"),
-    "fusion": (["--fusion", "sum"], 4, "linear, gated"),
+    "fusion": (["--fusion", "sum"], 2, "linear or gated"),
     "width": (["--width", "0"], 2, "--width"),
     "checkpoint": (["--checkpoint", "none.pt"], 4, "none.pt"),
     "other": (["--checkpoint", "text.pt"], 4, "text.pt"),
@@ -87,10 +88,28 @@ def test_without_the_extra_it_says_which_package_to_install(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModelError, match=package) as caught:
+    with pytest.raises(ModelError, match=f"torch, onnx, onnxscript; {package} is not installed") as caught:
         export(out=tmp_path)
-    assert caught.value.hint == "pip install 'doppelcam[train]'"
+    assert caught.value.hint == install_extra("train")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_is_told_before_a_package_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in PACKAGES:
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(typer.BadParameter, match="sum is not linear or gated"):
+        export(fusion="sum", out=tmp_path)
+    with pytest.raises(ModelError, match=r"there is no checkpoint .*none\.pt"):
+        export(checkpoint=tmp_path / "none.pt", out=tmp_path)
+    with pytest.raises(ModelError, match="torch, onnx, onnxscript are not installed"):
+        export(out=tmp_path)
+
+
+@needs_train
+def test_the_fusions_that_are_offered_are_those_there_are() -> None:
+    from engines.modular import fusion
+
+    assert tuple(fusion.FUSIONS) == FUSIONS
 
 
 def test_the_rest_of_the_program_never_loads_torch() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from realtime import config, versus
 from realtime.commands.bench import report_versus
-from realtime.errors import ConfigError
+from realtime.errors import ConfigError, install_extra
 from realtime.types import Size
 from tests.faces import face_of
 
@@ -22,7 +22,7 @@ def test_what_is_missing_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(versus, "find_spec", lambda name: None if name == "insightface" else find_spec(name))
     with pytest.raises(ConfigError, match="needs insightface") as caught:
         versus.measure(config.load(None, [DEMO]), lambda _: None)
-    assert caught.value.hint == "pip install 'doppelcam[neural]'"
+    assert caught.value.hint == install_extra("neural")
 
 
 def test_both_make_the_same_face_and_nothing_is_printed(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from engines.emap import read_emap
-from engines.errors import ModelError
+from engines.errors import ModelError, install_extra
 from tests.facenets import emap_of, latent_swapper
 
 RANDOM = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match="not installed") as error:
         read_emap(path)
-    assert error.value.hint == "pip install 'doppelcam[neural]'"
+    assert error.value.hint == install_extra("neural")
 
 
 def test_it_is_found_in_a_network_of_inswappers_build(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from engines import store
 from engines.card import load_card
-from engines.errors import ModelError
+from engines.errors import ModelError, install_extra
 from engines.store import records
 from engines.store.http import open_client
 from engines.store.lock import alone
@@ -325,7 +325,7 @@ def test_without_the_package_the_hint_installs_it(
     write_card(mine, "one", data, pack="buffalo_x")
     with pytest.raises(ModelError) as caught:
         pull(load_card("one"), ScriptedOwner(), ScriptedOwner(), client)
-    assert caught.value.hint == "pip install 'doppelcam[neural]'"
+    assert caught.value.hint == install_extra("neural")
 
 
 @pytest.mark.parametrize(

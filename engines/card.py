@@ -23,6 +23,9 @@ MOST_PX = 4096
 _MOST = 1e6
 """Of a mean, of a scale, and of what a scale divides by: pixels and their normalised values stay far inside float32."""
 
+NOT_STATED = "not stated"
+"""Name of a licence where its maker states none."""
+
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid")
 _MODEL_FILE = r"^\w[\w.-]*\.(onnx|tflite|dfm)$"
@@ -75,7 +78,7 @@ class Licence:
     """What a model may be used for, as its maker states it.
 
     Attributes:
-        name: SPDX name, or the maker's own words.
+        name: SPDX name, or the maker's own words; :data:`NOT_STATED` where there is none.
         holder: who gives it.
         commercial_use: whether it may earn money. Where it may not, the licence has to be accepted once.
         origin: where the file was taken from.

@@ -158,13 +158,15 @@ def _models() -> Iterator[Check]:
                 absent += 1
                 continue
             found = store.find(model)
+            unpublished = store.only_confirmed(found, model)
             if rule := rule_of(model.family):
                 card.decode_as(model, rule)  # before a run finds out
         except LiveError as error:
             yield Check("models", name, "broken", error.message, error.hint, needed)
         else:
             size = f"{found.stat().st_size / 1e6:.1f} MB"
-            yield Check("models", name, "ok", f"{size}, as on its card or confirmed by you", needed=needed)
+            proof = "confirmed by you, not a published file" if unpublished else "as on its card"
+            yield Check("models", name, "ok", f"{size}, {proof}", needed=needed)
     if absent:
         yield Check("models", "others", "ok", f"{absent} more are known and not here: doppelcam models list")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from engines.card import ModelCard
 from engines.errors import ModelError
 from engines.folders import EMBEDDED, ENVIRONMENT, OFFLINE, model_folders, offline_folders, user_folder
-from engines.store.proof import fingerprint, verify
+from engines.store.proof import fingerprint, only_confirmed, verify
 from engines.store.records import demand_licence
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "how_to_get",
     "locate",
     "offline_folders",
+    "only_confirmed",
     "user_folder",
     "verify",
 ]

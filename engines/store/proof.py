@@ -9,9 +9,20 @@ from pathlib import Path
 
 from engines.card import ModelCard
 from engines.errors import ModelError
+from engines.folders import EMBEDDED
 from engines.store.records import read
 
 UNKNOWN_SIZE = 0
+
+
+def published(card: ModelCard) -> Mapping[str, int]:
+    """List the files that a card names: its own and the copies.
+
+    Returns:
+        sha256 -> size in bytes, 0 where nobody said it. Empty for a card without a hash.
+    """
+    own = {card.sha256: card.size_bytes} if card.sha256 else {}
+    return {**own, **{copy.sha256: copy.size_bytes for copy in card.copies}}
 
 
 def known_files(card: ModelCard) -> Mapping[str, int]:
@@ -27,7 +38,7 @@ def known_files(card: ModelCard) -> Mapping[str, int]:
         ModelError: the records of what was confirmed are damaged.
     """
     confirmed = read().files.get(card.name)
-    return {**_published(card), **({confirmed.sha256: confirmed.size_bytes} if confirmed else {})}
+    return {**published(card), **({confirmed.sha256: confirmed.size_bytes} if confirmed else {})}
 
 
 def verify(path: Path, card: ModelCard) -> str:
@@ -44,8 +55,8 @@ def verify(path: Path, card: ModelCard) -> str:
         ModelError: the size or the hash differs, nothing is known to compare with, or the file cannot be read.
     """
     size = size_of(path)
-    published = _published(card)
-    if published and may_have_size(published, size) and (found := digest(path)) in published:
+    makers = published(card)
+    if makers and may_have_size(makers, size) and (found := digest(path)) in makers:
         return found  # what its owner decided need not even be readable
     known = known_files(card)
     if not known:
@@ -61,6 +72,18 @@ def verify(path: Path, card: ModelCard) -> str:
     if found not in known:
         raise ModelError(f"{path} has sha256 {found}, its card says {' or '.join(known)}", hint)
     return found
+
+
+def only_confirmed(path: Path, card: ModelCard) -> bool:
+    """Say whether a file is one that nobody but its owner vouches for; without proving it, see :func:`fingerprint`.
+
+    Raises:
+        ModelError: the file cannot be read, or the records of what was confirmed are damaged.
+    """
+    confirmed = None if path.parent == EMBEDDED else read().files.get(card.name)
+    if confirmed is None or confirmed.sha256 in published(card):
+        return False
+    return fingerprint(path, card) == confirmed.sha256
 
 
 def fingerprint(path: Path, card: ModelCard) -> str:
@@ -111,11 +134,6 @@ def digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error
-
-
-def _published(card: ModelCard) -> dict[str, int]:
-    own = {card.sha256: card.size_bytes} if card.sha256 else {}
-    return {**own, **{copy.sha256: copy.size_bytes for copy in card.copies}}
 
 
 def _unreadable(path: Path, error: OSError) -> ModelError:

@@ -9,7 +9,7 @@ from datetime import date
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-from engines.card import Licence, ModelCard
+from engines.card import NOT_STATED, Licence, ModelCard
 from engines.errors import ModelError
 from engines.folders import user_folder
 from engines.store import disk
@@ -85,8 +85,11 @@ def demand_licence(card: ModelCard) -> None:
         ModelError: so it is; the hint is the command that shows the licence and asks.
     """
     if not is_accepted(card.licence):
+        says = f"is not for commercial use ({_key(card.licence)})"
+        if card.licence.name == NOT_STATED:
+            says = f"has no licence that its maker states ({card.licence.holder})"
         raise ModelError(
-            f"model {card.name} is not for commercial use ({_key(card.licence)}), and you have not accepted that",
+            f"model {card.name} {says}, and you have not accepted that",
             f"doppelcam models pull {card.name} (shows the licence and asks; --accept-licence in scripts)",
         )
 

@@ -8,12 +8,13 @@ from typing import Literal
 from engines.card import ModelCard
 from engines.folders import EMBEDDED, user_folder
 from engines.store import locate
-from engines.store.proof import known_files, may_have_size, size_of
+from engines.store.proof import known_files, may_have_size, only_confirmed, size_of
 from engines.store.records import is_accepted
 
 State = Literal[
     "embedded",
     "yours",
+    "yours, unpublished",  # confirmed by its owner, and none of the files that its card names
     "offline",
     "damaged",  # here, but of a size that no file of this model has
     "not confirmed",  # here, but nothing says whether it is the right file
@@ -21,9 +22,6 @@ State = Literal[
     "can be pulled",
     "bring your own",
 ]
-
-READY: frozenset[State] = frozenset({"embedded", "yours", "offline"})
-"""In these states a model can be used."""
 
 
 def state(card: ModelCard) -> tuple[State, Path | None]:
@@ -50,4 +48,5 @@ def state(card: ModelCard) -> tuple[State, Path | None]:
         return "embedded", path
     if not is_accepted(card.licence):
         return "not accepted", path
-    return ("yours" if path.parent == user_folder() else "offline"), path
+    mine: State = "yours, unpublished" if only_confirmed(path, card) else "yours"
+    return (mine if path.parent == user_folder() else "offline"), path

@@ -24,12 +24,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Take a file whose sha256
 @models_app.command("list")
 def list_models(
     family: Annotated[str, typer.Option(help="Only this family.")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Only what is here.")] = False,
     as_json: Annotated[bool, typer.Option("--json", metavar=" ", help="Print JSON instead of a table.")] = False,
 ) -> int:
     """List every model with its size, its licence and whether it is here."""
     from realtime.commands.models_list import show
 
-    return show(family, as_json)
+    return show(family, as_json=as_json, here=here)
 
 
 @models_app.command("pull")
@@ -114,8 +115,9 @@ def _verified(name: str, *, asked: bool) -> bool:
         card = load_card(name)
         path = store.locate(card)
         note = ""
-        if path is not None and store.verify(path, card) not in (card.sha256, *(copy.sha256 for copy in card.copies)):
-            note = "  (confirmed by you, not a published file)"
+        if path is not None:
+            store.verify(path, card)
+            note = "  (confirmed by you, not a published file)" if store.only_confirmed(path, card) else ""
     except ModelError as error:
         typer.echo(f"bad {name}  {error.message}\n    try: {error.hint}")
         return False

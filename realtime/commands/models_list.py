@@ -24,21 +24,25 @@ if TYPE_CHECKING:
 COLOURS = {
     "embedded": "green",
     "yours": "green",
+    "yours, unpublished": "yellow",
     "offline": "green",
     "damaged": "red",
     "not confirmed": "yellow",
     "not accepted": "yellow",
 }
+SHORT: dict[State, str] = {"yours, unpublished": "yours*"}
+NOTE = "* confirmed by you, not a published file"
 HELP = "pull NAME fetches a model, add FILE takes one that you have, verify checks them."
 PIPE_WIDTH = 160  # columns where there is no terminal to ask: nothing is cut there that a script may want
 
 
-def show(family: str, as_json: bool) -> int:
+def show(family: str, *, as_json: bool, here: bool) -> int:
     """Print the models; cards that cannot be read are named on the error output.
 
     Args:
         family: only this one; empty for all.
         as_json: instead of a table.
+        here: only models whose file is on this machine.
 
     Returns:
         Exit code: 1 where a card cannot be read.
@@ -54,12 +58,14 @@ def show(family: str, as_json: bool) -> int:
     families = sorted({card.family for card, _, _ in rows})
     if family and family not in families:
         raise ModelError(f"no model is of family {family!r}", f"use one of: {', '.join(families)}")
-    rows = [row for row in rows if family in ("", row[0].family)]
+    rows = [row for row in rows if family in ("", row[0].family) and (row[2] or not here)]
     if as_json:
         Console().print_json(data={"models": [_as_data(row) for row in rows]})
     else:
         console = Console(width=None if Console().is_terminal or "COLUMNS" in os.environ else PIPE_WIDTH)
         console.print(table(rows))
+        if any(state in SHORT for _, state, _ in rows):
+            console.print(f"\n{NOTE}", soft_wrap=True)
         console.print(f"\n{HELP}", soft_wrap=True)
     return 1 if errors else 0
 
@@ -69,25 +75,27 @@ def table(rows: Sequence[Row]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from engines.store.proof import size_of
     from realtime.families import role_of
 
     # Only the licence gives way on a narrow terminal: all of the others is needed to type the next command.
+    # "profit" and not "commercial", so that the licence has room on 80 columns.
     out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     out.add_column("family and model", no_wrap=True)
     out.add_column("size", justify="right", no_wrap=True)
     out.add_column("state", no_wrap=True)
-    out.add_column("commercial", no_wrap=True)
+    out.add_column("profit", no_wrap=True)
     out.add_column("licence", overflow="ellipsis", no_wrap=True, ratio=1)
     for family, members in groupby(rows, key=lambda row: row[0].family):
         out.add_row(Text.assemble((family, "bold cyan"), f" {role_of(family)}"))
-        for card, state, _ in members:
+        for card, state, path in members:
             use = Text("yes") if card.licence.commercial_use else Text("no", style="yellow")
             out.add_row(
                 f"  {card.name}",
-                _size(card.size_bytes),
-                Text(state, style=COLOURS.get(state, "dim")),
+                _size(size_of(path) if path else card.size_bytes),
+                Text(SHORT.get(state, state), style=COLOURS.get(state, "dim")),
                 use,
-                Text(card.licence.name),
+                Text(_short(card.licence.name)),
             )
     return out
 
@@ -124,7 +132,17 @@ def _as_data(row: Row) -> dict[str, object]:
     }
 
 
+def _short(licence: str) -> str:
+    """Say of a licence what fits beside its model; ``--json`` has all of it."""
+    if "non-commercial" in licence:
+        return "non-commercial"
+    name, more, _ = licence.partition(" (")
+    return f"{name} (...)" if more else name
+
+
 def _size(size_bytes: int) -> str:
     if not size_bytes:
         return "?"
-    return f"{size_bytes / 1e9:.2f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"
+    if size_bytes >= 1e9:
+        return f"{size_bytes / 1e9:.2f} GB"
+    return f"{size_bytes / 1e6:.0f} MB" if size_bytes >= 1e7 else f"{size_bytes / 1e6:.1f} MB"

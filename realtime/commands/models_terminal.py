@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Column
 
+from engines.card import NOT_STATED
+from engines.store.proof import published
 from realtime.errors import ModelError
 
 if TYPE_CHECKING:
@@ -48,13 +50,18 @@ class Terminal:
     def accepts(self, card: ModelCard, licence: Licence) -> bool:
         """See :class:`engines.store.owner.Owner`."""
         self._hide_bar()
-        self.said(f"{card.name} is under the licence {licence.name}, given by {licence.holder}.")
-        self.said("It forbids commercial use.")
-        self.said(f"Its terms: {licence.terms or licence.origin}")
+        if licence.name == NOT_STATED:
+            self.said(f"{card.name}: its maker states no licence ({licence.holder}).")
+            self.said("Without one you may do no more than the law allows.")
+        else:
+            self.said(f"{card.name} is under the licence {licence.name}, given by {licence.holder}.")
+            self.said("It forbids commercial use.")
+        if licence.terms.startswith("https://"):
+            self.said(f"Its terms: {licence.terms}")
         if self._accept_licence:
             return True
         _need_person(f"the licence of model {card.name} has to be accepted", "add --accept-licence if you accept it")
-        return typer.confirm("Do you accept it?", err=True)
+        return typer.confirm("Do you accept that?", err=True)
 
     def can_confirm(self, card: ModelCard) -> None:
         """See :class:`engines.store.owner.Owner`."""
@@ -64,7 +71,7 @@ class Terminal:
     def confirms(self, card: ModelCard, sha256: str, size_bytes: int) -> bool:
         """See :class:`engines.store.owner.Owner`."""
         self._hide_bar()
-        self.said(f"This file is taken for {card.name} because its tensors fit; it is no published file of it.")
+        self.said(_unproven(card, size_bytes))
         self.said(f"sha256 {sha256}, {size_bytes} bytes")
         if self._yes:
             return True
@@ -99,6 +106,17 @@ class Terminal:
         if self._bar:
             self._bar.stop()
             self._bar = None
+
+
+def _unproven(card: ModelCard, size_bytes: int) -> str:
+    """Say why only its owner can tell whether a file is the right one."""
+    files = published(card)
+    if not files:
+        return f"Nobody has published the sha256 of {card.name}; this file has its tensors, no more is known of it."
+    whose = f"NONE of the {len(files)} published files" if len(files) > 1 else "NOT the published file"
+    expected = " or ".join(dict.fromkeys(f"{size / 1e6:.1f} MB" for size in files.values() if size))
+    sizes = f"{expected} expected, " if expected else ""
+    return f"This is {whose} of {card.name} ({sizes}{size_bytes / 1e6:.1f} MB given); it only has the same tensors."
 
 
 def _need_person(what: str, hint: str) -> None:

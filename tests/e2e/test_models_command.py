@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from engines import store
-from engines.card import load_card
+from engines.card import NOT_STATED, load_card
 from engines.store import http, records
 from realtime.cli import _doppelcam, run
 from realtime.commands.models_list import table
@@ -105,6 +105,15 @@ def test_nothing_that_a_person_types_is_cut_on_a_narrow_terminal(mine: Path, wid
     assert all("somebodys_own_swap_512" in line and "bring your own" in line and " no " in line for line in lines[2:])
 
 
+def test_the_list_fits_a_terminal_of_80_columns(
+    models: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert models("list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 and "\N{HORIZONTAL ELLIPSIS}" not in line for line in lines)
+
+
 def test_a_wrong_card_is_told_and_the_others_are_listed(
     models: Call, mine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,6 +185,42 @@ def test_a_licence_needs_a_person_or_the_flag(
 
 
 @pytest.mark.usefixtures("nobody")
+def test_a_maker_without_a_licence_is_said_to_state_none(
+    models: Call, mine: Path, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = write_card(mine, "one", data, licence=NOT_STATED, commercial_use=False)
+    card.write_text(card.read_text("utf-8").replace("https://terms.example/", "ask its maker"), "utf-8")
+    assert models("add", tmp_path / "source.onnx") == 4
+    told = capsys.readouterr().err
+    assert "one: its maker states no licence (Somebody).\nWithout one you may do no more than the law allows." in told
+    assert "forbids" not in told
+    assert "terms" not in told
+
+
+def test_a_file_that_is_not_published_is_told_before_it_is_confirmed_and_ever_after(
+    models: Call, mine: Path, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copies = "".join(
+        f'\n[[copies]]\nsize_bytes = {size}\nsha256 = "{size:064x}"\n' for size in (554_300_000, 554_300_001)
+    )
+    card = write_card(mine, "one")
+    card.write_text(card.read_text("utf-8") + copies, "utf-8")
+    assert models("add", tmp_path / "source.onnx", "--as", "one", "--yes") == 0
+    asked = capsys.readouterr().err
+    assert "This is NONE of the 2 published files of one (554.3 MB expected, 0.0 MB given)" in asked
+    assert models("verify", "one") == 0
+    assert capsys.readouterr().out == f"ok  one  {mine / 'one.onnx'}  (confirmed by you, not a published file)\n"
+    assert models("list", "--family", "small") == 0
+    listed = capsys.readouterr().out
+    assert "0.0 MB  yours*" in listed
+    assert "* confirmed by you" in listed
+    write_card(mine, "far", data)
+    assert models("list", "--here") == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert names == ["face_landmark", "one", "face_detection_short_range"]
+
+
+@pytest.mark.usefixtures("nobody")
 def test_an_unknown_file_needs_a_person_or_the_flag(models: Call, mine: Path, data: bytes, tmp_path: Path) -> None:
     write_card(mine, "one")
     assert models("add", tmp_path / "source.onnx", "--as", "one") == 4
@@ -224,7 +269,7 @@ def test_where_prints_the_folder(models: Call, mine: Path, capsys: pytest.Captur
 
 PULL = """
 import sys
-from engines.card import load_card
+from engines.card import NOT_STATED, load_card
 from engines.store.http import open_client
 from engines.store.pull import pull
 from tests.owner import ScriptedOwner
@@ -292,7 +337,7 @@ def test_a_person_at_a_terminal_is_asked(mine: Path, data: bytes, tmp_path: Path
     assert not records.read().licences
     code_yes, said_yes = answer("y", "y")
     assert code_yes == 0, said_yes
-    assert "it is no published file of it" in said_yes
+    assert "Nobody has published the sha256 of one;" in said_yes
     assert store.find(load_card("one")).read_bytes() == data
     again = [sys.executable, "-c", code, "models", "verify", "one"]
     told = subprocess.run(again, env=environment, capture_output=True, text=True, check=True).stdout

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from engines.card import load_card
 from engines.folders import EMBEDDED
+from engines.store.records import confirm
 from realtime import doctor
 from tests.own_models import write_card
 
@@ -44,10 +46,19 @@ def test_a_persons_own_model_is_verified_and_stops_nothing(mine: Path) -> None:
     assert "own" not in looked_at()
     (mine / "own.onnx").write_bytes(DATA)
     assert looked_at()["own"].state == "ok"
+    assert looked_at()["own"].found == "0.0 MB, as on its card"
     (mine / "own.onnx").write_bytes(b"damaged")
     check = looked_at()["own"]
     assert (check.state, check.needed) == ("broken", False)
     assert check.fix
+
+
+def test_a_file_that_only_its_owner_vouches_for_is_told_as_such(mine: Path) -> None:
+    write_card(mine, "own", DATA)
+    (mine / "own.onnx").write_bytes(b"another file")
+    confirm(load_card("own"), sha256(b"another file").hexdigest(), len(b"another file"))
+    check = looked_at()["own"]
+    assert (check.state, check.found) == ("ok", "0.0 MB, confirmed by you, not a published file")
 
 
 def test_a_persons_wrong_card_stops_nothing(mine: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engines import store
-from engines.card import Copy, Licence, ModelCard, load_card, names
+from engines.card import NOT_STATED, Copy, Licence, ModelCard, load_card, names
 from engines.errors import ModelError
 from engines.registry import open_engine
 from engines.store import records
@@ -121,10 +121,29 @@ def test_a_file_without_a_known_hash_is_used_only_once_it_was_confirmed(mine: Pa
     assert caught.value.hint == f"doppelcam models add {mine / 'w.onnx'} --as mystery"
     records.confirm(NO_HASH, sha256(DATA).hexdigest(), len(DATA))
     assert store.find(NO_HASH) == mine / "w.onnx"
-    assert state(NO_HASH)[0] == "yours"
+    assert state(NO_HASH)[0] == "yours, unpublished"
     (mine / "w.onnx").write_bytes(b"X" + DATA[1:])
     with pytest.raises(ModelError, match="has sha256"):
         store.find(NO_HASH)
+
+
+def test_a_confirmed_file_is_told_from_a_published_one_of_its_size(mine: Path) -> None:
+    other = b"X" + DATA[1:]
+    records.confirm(CARD, sha256(other).hexdigest(), len(other))
+    (mine / "w.onnx").write_bytes(other)
+    assert state(CARD)[0] == "yours, unpublished"
+    (mine / "w.onnx").write_bytes(DATA)
+    assert state(CARD)[0] == "yours"
+    records.confirm(CARD, sha256(DATA).hexdigest(), len(DATA))  # before its maker published it
+    assert state(CARD)[0] == "yours"
+
+
+def test_a_maker_who_states_no_licence_has_not_forbidden_anything(mine: Path) -> None:
+    (mine / "w.onnx").write_bytes(DATA)
+    silent = replace(RESEARCH, licence=replace(RESEARCH.licence, name=NOT_STATED))
+    with pytest.raises(ModelError, match="has no licence that its maker states") as caught:
+        store.find(silent)
+    assert "commercial" not in caught.value.message
 
 
 def test_a_licence_is_accepted_once_for_all_models_under_it(mine: Path) -> None:

@@ -69,5 +69,5 @@ def locate(card: ModelCard, folders: tuple[Path, ...] | None = None) -> Path | N
 def how_to_get(card: ModelCard) -> str:
     """Say what a person does to have a card's file, as an instruction."""
     if card.mirrors or card.pack:
-        return f"doppelcam models pull {card.name}"
+        return f"doppelcam models pull {card.name}; where you have the file: doppelcam models add FILE"
     return f"get it from its maker ({card.licence.origin}), then: doppelcam models add FILE"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Protocol
 
 import httpx
@@ -22,6 +23,9 @@ from engines.store.proof import digest, may_have_size
 
 TRIES = 4
 """How often a server is asked again when nothing more came."""
+
+MOST_LETTERS = 250
+"""Of the error that ends a failed download."""
 
 PAUSE_S = 1.0
 """Before it is asked again."""
@@ -73,7 +77,7 @@ def fetch(
 
     Args:
         wanted: the file.
-        addresses: where it may be had, best first.
+        addresses: where it may be had, best first; at least one.
         client: asks for it.
         watcher: looks on.
         pause: waits so many seconds before the next try.
@@ -82,21 +86,23 @@ def fetch(
         The complete part, with a known size and hash where any is known. The caller gives it its name.
 
     Raises:
-        ModelError: no address gave it, each is named with its reason; or the disk refuses. What came so far stays for
-            the next call, unless it was wrong.
+        ModelError: no address gave it, each host is named with its first reason; or the disk refuses. What came so
+            far stays for the next call, unless it was wrong.
     """
-    failures = []
+    reasons: dict[str, str] = {}
+    terse = _Terse(watcher)
     for address in addresses:
         try:
-            _Transfer(wanted, address, client, watcher, pause).prove()
+            _Transfer(wanted, address, client, terse, pause).prove()
         except MirrorError as error:
-            failures.append(f"{_host(address)} {error}")
-            watcher.said(failures[-1])
+            reasons.setdefault(_host(address), str(error))
+            terse.said(f"{_host(address)} {error}")
         else:
             return wanted.part
     raise ModelError(
-        f"{wanted.path.name} could not be fetched: {'; '.join(failures)}",
-        "check the network (a proxy goes into HTTPS_PROXY) and try again: it goes on where it stopped",
+        _failed(wanted.path.name, reasons),
+        "check the network (a proxy goes into HTTPS_PROXY) and try again: it goes on where it stopped; or fetch "
+        f"{addresses[0]} with a browser, then: doppelcam models add FILE",
     )
 
 
@@ -109,6 +115,22 @@ def forget(wanted: Wanted) -> None:
     with disk.plain_errors(wanted.part):
         wanted.part.unlink(missing_ok=True)
         wanted.note.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class _Terse:
+    """A ``Watcher`` that passes on what is new: who is told the same again and again reads nothing."""
+
+    watcher: Watcher
+    told: set[str] = field(default_factory=set)
+
+    def moved(self, done_bytes: int, total_bytes: int) -> None:
+        self.watcher.moved(done_bytes, total_bytes)
+
+    def said(self, text: str) -> None:
+        if text not in self.told:
+            self.told.add(text)
+            self.watcher.said(text)
 
 
 @dataclass(slots=True)
@@ -129,7 +151,7 @@ class _Transfer:
             return
         forget(self.wanted)
         if not resumed:
-            raise MirrorError(f"sent a file with sha256 {found}, its card says {' or '.join(self.wanted.known)}")
+            raise MirrorError(f"sent a file with sha256 {found}, which its card does not name")
         self.watcher.said("what was here before does not belong to this file: starting again")
         self.prove()
 
@@ -215,6 +237,13 @@ class _Transfer:
             return ""  # a note that is lost or torn costs a restart, nothing else
         same = isinstance(note, dict) and note.get("address") == self.address
         return str(note.get("validator", "")) if same else ""
+
+
+def _failed(name: str, reasons: Mapping[str, str]) -> str:
+    """Say on few lines who did not give a file; the whole reasons were told when they came up."""
+    head = f"{name} could not be fetched: "
+    room = (MOST_LETTERS - len(head)) // len(reasons) - len("; ")
+    return head + "; ".join(shorten(f"{host} {reason}", room, placeholder=" ...") for host, reason in reasons.items())
 
 
 def _host(address: str) -> str:

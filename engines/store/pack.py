@@ -12,6 +12,9 @@ from pathlib import Path
 from engines.errors import ModelError, install_extra
 from engines.store import disk
 
+RELEASES = "https://github.com/deepinsight/insightface/releases/download/model-zoo/"
+"""Where InsightFace keeps its packs, for a person with a browser (a test compares it with the package)."""
+
 
 def kept_by_insightface(pack: str) -> Path:
     """Return the folder where InsightFace keeps a pack that it fetched for itself; it need not exist, or be whole."""
@@ -41,13 +44,15 @@ def unpacked(pack: str, folder: Path) -> Iterator[Path]:
 
 
 def _download(pack: str, room: Path) -> Path:
+    browser = f"fetch {RELEASES}{pack}.zip with a browser and unpack it, then: doppelcam models add FILE"
     try:
         from insightface.utils.storage import ensure_available  # noqa: PLC0415  (an extra, and half a second)
     except ImportError as error:
         raise ModelError(
-            f"the pack {pack} comes through the package insightface: {error}", install_extra("neural")
+            f"the pack {pack} comes through the package insightface: {error}",
+            f"{install_extra('neural')}; or {browser}",
         ) from error
-    hint = "check the network (a proxy goes into HTTPS_PROXY) and try again"
+    hint = f"check the network (a proxy goes into HTTPS_PROXY) and try again; or {browser}"
     disk.make_folder(room)
     try:
         with redirect_stdout(sys.stderr):  # it prints

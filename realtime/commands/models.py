@@ -55,12 +55,14 @@ def pull(
                 _tell(got)
             except ModelError as error:  # one that fails does not keep the others from coming
                 failed.append((card.name, error))
+                if len(cards) > 1:
+                    typer.echo(f"{card.name}: {error.message}", err=True)
             except KeyboardInterrupt:
                 typer.echo(f"stopped; the next `doppelcam models pull {card.name}` goes on from here", err=True)
                 raise
-    if len(failed) > 1:
-        reasons = "; ".join(f"{name}: {error.message}" for name, error in failed)
-        raise ModelError(f"{len(failed)} of {len(cards)} models are not here: {reasons}", failed[0][1].hint)
+    if failed and len(cards) > 1:
+        absent = ", ".join(name for name, _ in failed)
+        raise ModelError(f"{len(failed)} of {len(cards)} models are not here: {absent}", failed[0][1].hint)
     if failed:
         raise failed[0][1]
 

@@ -166,7 +166,8 @@ def test_one_that_fails_does_not_keep_the_others_from_coming(
     assert models("pull", "one", "two", "three") == 4
     told = capsys.readouterr()
     assert "two.onnx (fetched)" in told.out
-    assert "2 of 3 models are not here: one: one.onnx could not be fetched" in told.err
+    assert "three: three.onnx could not be fetched: models.example answers 404" in told.err
+    assert "error: 2 of 3 models are not here: one, three\n" in told.err
 
 
 @pytest.mark.usefixtures("nobody")

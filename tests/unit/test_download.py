@@ -153,19 +153,36 @@ def test_every_mirror_is_named_with_its_reason(mirror: Mirror, client: httpx.Cli
         mirror.offer("wrong", Resource(OTHER)),
         "http://127.0.0.1:1/nobody",
     ]
+    owner = ScriptedOwner()
     with pytest.raises(ModelError) as caught:
-        get(wanted, client, *addresses)
-    said = caught.value.message
+        get(wanted, client, *addresses, owner=owner)
+    said = " ".join(owner.heard)
     for reason in (
         "answers 404",
         "answers 503",
         "sends the file packed (gzip)",
         f"has {len(DATA) - 1} bytes, its card says {len(DATA)}",
-        f"sent a file with sha256 {sha256(OTHER).hexdigest()}, its card says {HASH}",
+        f"sent a file with sha256 {sha256(OTHER).hexdigest()}, which its card does not name",
         "refused",
     ):
         assert reason in said
     assert not wanted.part.exists()  # the wrong one is not kept
+    assert len(owner.heard) == len(set(owner.heard))
+    assert caught.value.message == "m.onnx could not be fetched: 127.0.0.1 answers 404 Not Found"
+    assert f"fetch {addresses[0]} with a browser, then: doppelcam models add FILE" in caught.value.hint
+
+
+def test_a_failed_download_is_no_wall_of_text(wanted: Wanted) -> None:
+    def nobody(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError(f"[Errno -3] Temporary failure in name resolution of {request.url.host} " + "x" * 200)
+
+    owner = ScriptedOwner()
+    hosts = ("models.example", "files.example", "mirror.example")
+    with open_client(transport=httpx.MockTransport(nobody)) as client, pytest.raises(ModelError) as caught:
+        get(wanted, client, *(f"https://{host}/{name}" for host in hosts for name in "ab"), owner=owner)
+    assert len(caught.value.message) <= 250
+    assert [caught.value.message.count(f"{host} cannot be reached") for host in hosts] == [1, 1, 1]
+    assert len(owner.heard) == 2 * len(hosts)  # that it is tried again, and that it failed
 
 
 def test_a_mirror_that_works_after_others_failed_is_enough(

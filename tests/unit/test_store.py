@@ -78,7 +78,9 @@ def test_a_missing_file_names_every_folder_and_the_origin(tmp_path: Path) -> Non
 def test_what_can_be_fetched_says_how() -> None:
     with pytest.raises(ModelError) as caught:
         store.find(replace(CARD, mirrors=("https://models.example/w.onnx",)))
-    assert caught.value.hint == "doppelcam models pull face_landmark"
+    assert (
+        caught.value.hint == "doppelcam models pull face_landmark; where you have the file: doppelcam models add FILE"
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from engines.errors import ModelError, install_extra
 from engines.store import records
 from engines.store.http import open_client
 from engines.store.lock import alone
+from engines.store.pack import RELEASES
 from engines.store.pull import pull
 from tests.mirror import Mirror, Resource
 from tests.own_models import write_card, write_onnx
@@ -325,7 +326,12 @@ def test_without_the_package_the_hint_installs_it(
     write_card(mine, "one", data, pack="buffalo_x")
     with pytest.raises(ModelError) as caught:
         pull(load_card("one"), ScriptedOwner(), ScriptedOwner(), client)
-    assert caught.value.hint == install_extra("neural")
+    assert caught.value.hint.startswith(f"{install_extra('neural')}; or fetch {RELEASES}buffalo_x.zip with a browser")
+
+
+def test_the_address_for_a_browser_is_the_packages() -> None:
+    storage = pytest.importorskip("insightface.utils.storage")
+    assert storage.model_zoo_download_url("buffalo_l.zip") == f"{RELEASES}buffalo_l.zip"
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,9 @@ def load_card(name: str, folder: Path | None = None) -> ModelCard:
     known = names(folder)
     found = [path for place in folders if name in known and (path := place / f"{name}.toml").is_file()]
     if not found:
-        close = ", ".join(difflib.get_close_matches(name, known) or known) or "none"
-        raise ModelError(f"no model card {name!r} in {' or '.join(map(str, folders))}", f"use one of: {close}")
+        close = ", ".join(difflib.get_close_matches(name, known))
+        hint = f"use one of: {close}" if close else f"see which of the {len(known)} you mean: doppelcam models list"
+        raise ModelError(f"no model card {name!r} in {' or '.join(map(str, folders))}", hint)
     if len(found) > 1:
         raise ModelError(
             f"{found[1]} has the name of a card that comes with the program", "rename it, and the name inside it"

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from engines.card import load_card, names
+from engines.card import ModelCard, load_card, names
 from engines.errors import ModelError
 from engines.folders import user_folder
 from engines.store import disk, records
@@ -25,7 +25,8 @@ def add(path: Path, owner: Owner, name: str = "", how: How = "copy") -> Got:
     Args:
         path: the file.
         owner: is asked.
-        name: of the card, where its owner knows it; else the file is recognised.
+        name: of the card, where its owner knows it; else the file is recognised. A card that lies beside the file
+            under its name counts too, and is taken along.
         how: "copy" it into the user's folder, "move" it there, or leave it and "link" to it.
 
     Returns:
@@ -35,7 +36,8 @@ def add(path: Path, owner: Owner, name: str = "", how: How = "copy") -> Got:
         ModelError: it is no model, a pickle, or fits no card or several; its licence was not accepted; its owner does
             not confirm it; or the disk refuses.
     """
-    found = recognise(path, [load_card(each) for each in ([name] if name else names())])
+    beside = _card_beside(path) if name in ("", path.stem) else None
+    found = recognise(path, _candidates(name, beside))
     settle_licence(found.card, owner)
     unknown = found.sha256 not in known_files(found.card)
     if unknown and not owner.confirms(found.card, found.sha256, found.size_bytes):
@@ -45,9 +47,41 @@ def add(path: Path, owner: Owner, name: str = "", how: How = "copy") -> Got:
     with alone(final):
         if not (final.exists() and final.samefile(path)):
             _bring(path.resolve(), final, found, how)
+        if found.card is beside:
+            disk.copy(_toml(path), user_folder() / _toml(path).name)
         if unknown:  # last, so that a confirmed file is always one that is here
             records.confirm(found.card, found.sha256, found.size_bytes)
-    return Got(found.card, final, found.why)
+    return Got(found.card, final, f"{found.why}; its card came with it" if found.card is beside else found.why)
+
+
+def _card_beside(path: Path) -> ModelCard | None:
+    """Read the card that lies beside a file, as an export leaves it, where its name and its file's name are free.
+
+    Raises:
+        ModelError: the card is wrong.
+    """
+    if path.stem in names() or not _toml(path).is_file():
+        return None
+    card = load_card(path.stem, path.parent)
+    return None if card.file in {load_card(each).file for each in names()} else card
+
+
+def _toml(path: Path) -> Path:
+    return path.parent / f"{path.stem}.toml"
+
+
+def _candidates(name: str, beside: ModelCard | None) -> list[ModelCard]:
+    if not name:
+        return [*map(load_card, names()), *([beside] if beside else [])]
+    if beside:
+        return [beside]
+    try:
+        return [load_card(name)]
+    except ModelError as error:
+        if name in names():
+            raise  # it is there, and wrong
+        own = f"for a model of your own, write {name}.toml into {user_folder()} first (README, Models)"
+        raise ModelError(error.message, f"{error.hint}; {own}") from error
 
 
 def _bring(source: Path, final: Path, found: Recognised, how: How) -> None:

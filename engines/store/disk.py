@@ -89,6 +89,18 @@ def commit(part: Path, path: Path) -> None:
                 os.close(folder)
 
 
+def copy(source: Path, path: Path) -> None:
+    """Copy a small file so that a half one is never seen.
+
+    Raises:
+        ModelError: it cannot be read, or the disk refuses.
+    """
+    part = path.with_name(f"{path.name}.part")
+    with plain_errors(path):
+        shutil.copyfile(source, part)
+    commit(part, path)
+
+
 def _no_room(path: Path, why: str) -> ModelError:
     return ModelError(
         f"no room for {path}: {why}", "free some space, or set DOPPELCAM_MODELS to a folder on a larger disk"

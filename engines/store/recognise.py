@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from math import inf
 from pathlib import Path
 
 from engines.card import ModelCard
@@ -12,6 +14,9 @@ from engines.errors import EngineError, ModelError
 from engines.store import contents
 from engines.store.contents import Contents
 from engines.store.proof import digest, known_files, size_of
+
+_NEAR = 0.7  # of SequenceMatcher: below, two names have nothing to do with each other
+_BY_TENSORS = "its tensors are those of the card; its sha256 is not on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +44,11 @@ def recognise(path: Path, cards: Sequence[ModelCard]) -> Recognised:
         cards: that it may belong to; one where its owner has said which.
 
     Returns:
-        The one card that it fits.
+        The one card that it fits; of several with its tensors, the one whose file has its name.
 
     Raises:
-        ModelError: the file is no model or a pickle, it fits no card, or it fits several and its hash is on none.
+        ModelError: the file is no model or a pickle, it fits no card, or it fits several (they are named, the
+            likeliest first).
     """
     sha256, size_bytes = digest(path), size_of(path)
     same = [card for card in cards if sha256 in known_files(card)]
@@ -54,6 +60,9 @@ def recognise(path: Path, cards: Sequence[ModelCard]) -> Recognised:
         raise _ambiguous(path, same, "its sha256 is on several cards")
     has = contents.read(path)
     fitting = [card for card in cards if not difference(card, has)]
+    named = [card for card in fitting if card.file == path.name]
+    if len(fitting) > 1 and len(named) == 1:
+        return Recognised(named[0], sha256, size_bytes, f"{_BY_TENSORS}, and it has its file's name")
     if len(fitting) > 1:
         raise _ambiguous(path, fitting, f"several models have its tensors ({has})")
     if not fitting:
@@ -62,7 +71,7 @@ def recognise(path: Path, cards: Sequence[ModelCard]) -> Recognised:
             f"{path}: {reason}; it has {has}",
             "add a card for it to your models folder, or name the right one with --as",
         )
-    return Recognised(fitting[0], sha256, size_bytes, "its tensors are those of the card; its sha256 is not on it")
+    return Recognised(fitting[0], sha256, size_bytes, _BY_TENSORS)
 
 
 def difference(card: ModelCard, has: Contents) -> str:
@@ -96,5 +105,15 @@ def _by_hash(card: ModelCard, sha256: str) -> str:
 
 
 def _ambiguous(path: Path, cards: Sequence[ModelCard], why: str) -> ModelError:
-    names = ", ".join(card.name for card in cards)
-    return ModelError(f"{path} could be any of: {names}; {why}", f"say which: --as {cards[0].name}")
+    likely = sorted(cards, key=lambda card: _distance(path, card))
+    names = ", ".join(card.name for card in likely)
+    return ModelError(f"{path} could be any of: {names}; {why}", f"say which: --as {likely[0].name}")
+
+
+def _distance(path: Path, card: ModelCard) -> tuple[float, float]:
+    """Say how unlike a card a file is that fits it: first by name where that is near at all, then by bytes."""
+    stem = path.stem.lower()
+    likeness = max(SequenceMatcher(None, stem, word.lower()).ratio() for word in (card.name, Path(card.file).stem))
+    size = size_of(path)
+    sizes = [abs(size - known) for known in known_files(card).values() if known]
+    return -likeness if likeness >= _NEAR else 0.0, min(sizes, default=inf)

@@ -69,7 +69,7 @@ def pull(
 
 @models_app.command("add")
 def add(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An ONNX or TFLite file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An ONNX, TFLite or DFM file.")],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="What it is, where that is not clear.")] = "",
     move: Annotated[bool, typer.Option("--move", help="Move it instead of copying it.")] = False,
     link: Annotated[bool, typer.Option("--link", help="Leave it where it is, and link to it.")] = False,

@@ -26,10 +26,10 @@ def test_a_good_card_is_read_into_frozen_values(tmp_path: Path) -> None:
         card.name = "other"  # type: ignore[misc]  # that is the point
 
 
-def test_an_unknown_card_names_those_there_are() -> None:
+def test_an_unknown_card_says_how_to_see_those_there_are() -> None:
     with pytest.raises(ModelError, match="no model card 'nose'") as caught:
         load_card("nose")
-    assert "face_landmark" in caught.value.hint
+    assert caught.value.hint == f"see which of the {len(names())} you mean: doppelcam models list"
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,51 @@ def test_the_name_does_not_make_a_file_what_it_is_not(mine: Path, source: Path) 
         add(source, ScriptedOwner(), "one")
 
 
+@pytest.mark.parametrize("name", ["", "exported"])
+def test_a_card_that_lies_beside_its_file_is_taken_along(tmp_path: Path, mine: Path, name: str) -> None:
+    path = write_onnx(tmp_path / "exported.onnx")
+    card = write_card(tmp_path, "exported", path.read_bytes())
+    got = add(path, ScriptedOwner(), name)
+    assert got.path == mine / "exported.onnx"
+    assert got.how == "its sha256 is the one on the card; its card came with it"
+    assert (mine / "exported.toml").read_bytes() == card.read_bytes()
+    assert store.find(load_card("exported"))
+    assert not list(mine.glob("*.part*"))
+
+
+def test_a_card_beside_a_file_takes_nobodys_place(tmp_path: Path, mine: Path) -> None:
+    path = write_onnx(tmp_path / "one.onnx")
+    write_card(tmp_path, "one", b"what it is elsewhere")
+    before = write_card(mine, "one", path.read_bytes()).read_bytes()
+    add(path, ScriptedOwner())
+    assert (mine / "one.toml").read_bytes() == before
+    write_card(tmp_path, "two", path.read_bytes(), file="one.onnx")
+    add(path.rename(tmp_path / "two.onnx"), ScriptedOwner())
+    assert not (mine / "two.toml").exists(), "its file has the name of another model's"
+
+
+def test_what_has_no_name_has_no_card_beside_it() -> None:
+    with pytest.raises(ModelError, match="is no file"):
+        add(Path("/"), ScriptedOwner())
+
+
+def test_a_wrong_card_beside_a_file_is_told(tmp_path: Path, mine: Path) -> None:
+    path = write_onnx(tmp_path / "exported.onnx")
+    (tmp_path / "exported.toml").write_text("name = 1", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"exported\.toml"):
+        add(path, ScriptedOwner())
+    assert not mine.exists()
+
+
+def test_a_model_without_a_card_is_told_where_to_write_one(tmp_path: Path, mine: Path) -> None:
+    path = tmp_path / "face.dfm"
+    path.write_bytes(b"whatever")
+    with pytest.raises(ModelError, match="no model card 'my_own'") as caught:
+        add(path, ScriptedOwner(), "my_own")
+    assert caught.value.hint.startswith("see which of the ")
+    assert caught.value.hint.endswith(f"write my_own.toml into {mine} first (README, Models)")
+
+
 def test_a_disk_that_fills_up_leaves_the_old_file(mine: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_card(mine, "one", source.read_bytes())
     (mine / "one.onnx").write_bytes(b"old")

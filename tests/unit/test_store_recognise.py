@@ -76,6 +76,32 @@ def test_several_models_with_its_tensors_are_listed(tmp_path: Path, mine: Path) 
     assert caught.value.hint == "say which: --as one"
 
 
+def test_of_several_with_its_tensors_the_one_whose_file_has_its_name_is_taken(tmp_path: Path, mine: Path) -> None:
+    for name in ("one", "two"):
+        write_card(mine, name, b"another file")
+    found = recognise(write_onnx(tmp_path / "two.onnx"), [load_card("one"), load_card("two")])
+    assert found.card.name == "two"
+    assert found.why.endswith("its sha256 is not on it, and it has its file's name")
+
+
+@pytest.mark.parametrize(
+    ("file", "order"),
+    [
+        ("Swap_256-fp16 (1).onnx", "swap_256_fp16, swap_256, alpha"),
+        ("model.onnx", "swap_256, alpha, swap_256_fp16"),  # no name is near: the nearest size, unknown ones last
+    ],
+)
+def test_the_likeliest_comes_first(tmp_path: Path, mine: Path, file: str, order: str) -> None:
+    path = write_onnx(tmp_path / file)
+    size = path.stat().st_size
+    write_card(mine, "swap_256", bytes(size + 1))
+    write_card(mine, "swap_256_fp16")
+    write_card(mine, "alpha", bytes(size + 1000))
+    with pytest.raises(ModelError, match=f"could be any of: {order};") as caught:
+        recognise(path, [load_card(name) for name in ("alpha", "swap_256", "swap_256_fp16")])
+    assert caught.value.hint == f"say which: --as {order.split(',', maxsplit=1)[0]}"
+
+
 def test_a_file_that_fits_nothing_says_what_it_has(tmp_path: Path, mine: Path) -> None:
     write_card(mine, "one")
     write_card(mine, "two")

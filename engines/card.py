@@ -61,7 +61,7 @@ def _whole_picture(spec: TensorSpec) -> TensorSpec:
         raise ValueError("the shape of a picture is [1, H, W, 3] for NHWC and [1, 3, H, W] for NCHW")
     if not all(abs(mean) < _MOST and 1 / _MOST < abs(scale) < _MOST for mean in spec.mean for scale in spec.scale):
         raise ValueError(f"mean and scale of a picture must be numbers below {_MOST:.0e}, and scale not nearly 0")
-    height, width = spec.shape[1:3] if spec.layout == "NHWC" else spec.shape[2:]
+    width, height = spec.size
     if max(height, width) > MOST_PX:
         raise ValueError(f"a picture of {width}x{height} is larger than {MOST_PX}x{MOST_PX}, which no network takes")
     return spec

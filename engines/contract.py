@@ -46,6 +46,12 @@ class TensorSpec:
     scale: tuple[float, ...] = ()
     any_name: bool = False
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of a picture in pixels, -1 where free; means nothing for a tensor that is no picture."""
+        height, width = self.shape[1:3] if self.layout == "NHWC" else self.shape[2:4]
+        return width, height
+
 
 @dataclass(frozen=True, slots=True)
 class Availability:

@@ -55,7 +55,7 @@ class CpuDevice:
         A pixel has 256 values, so with channels last normalising is a look-up: exact, and four times faster than
         arithmetic in OpenCV.
         """
-        height, width = spec.shape[1:3] if spec.layout == "NHWC" else spec.shape[2:4]
+        width, height = spec.size
         cut, other = self._scratch(width, height)
         _cut(picture, picture_from_crop, cut)
         if spec.layout == "NCHW":

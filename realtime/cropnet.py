@@ -90,7 +90,7 @@ class CropNetwork:
         self._masks_at = [outputs.index(name) for name in rule.masks]
         self._order, self._finish = inputs, finish
         self.spec, self._made = card.inputs[self._target_at], card.outputs[self._picture_at]
-        self.side = boost * self.spec.shape[1 if self.spec.layout == "NHWC" else 2]
+        self.side = boost * self.spec.size[0]
         """Width and height of the crop in pixels, all tiles together."""
         self.target: F32 = np.zeros((boost * boost, *self.spec.shape[1:]), np.float32)
         """The input that the crop was put into."""

@@ -91,7 +91,7 @@ class MeshNet:
         self._rule = decode_as(card, MeshDecode)
         self._engine, self._device = engine, device
         self._input = engine.inputs[0]
-        self._side = self._input.shape[1] if self._input.layout == "NHWC" else self._input.shape[2]
+        self._side = self._input.size[0]
         self._tensor = np.zeros(self._input.shape, np.float32)
 
     def crop_of_detection(self, face: Detection) -> F64:

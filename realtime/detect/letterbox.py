@@ -24,8 +24,8 @@ def fixed_size(spec: TensorSpec) -> Size | None:
     Returns:
         Width and height in pixels; ``None`` where they are free.
     """
-    height, width = spec.shape[1:3] if spec.layout == "NHWC" else spec.shape[2:]
-    return Size(width, height) if width > 0 and height > 0 else None
+    size = Size(*spec.size)
+    return size if min(size) > 0 else None
 
 
 class Letterbox:

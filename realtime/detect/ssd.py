@@ -114,7 +114,7 @@ class SsdDetector:
         self._rule = decode_as(card, SsdDecode)
         self._engine, self._device = engine, device
         self._input = engine.inputs[0]
-        self._side = self._input.shape[1] if self._input.layout == "NHWC" else self._input.shape[2]
+        self._side = self._input.size[0]
         self._tensor = np.zeros(self._input.shape, np.float32)
         self._anchors = anchors(self._side, self._rule.strides, self._rule.anchors_per_cell)
         self._check(card)

@@ -109,8 +109,7 @@ class NetworkMask:
         self.step = step
         self._name, self._engine, self._device, self._side, self._every_n = card.name, engine, device, side, every_n
         self._input, self._output_at, self._read = _checked(step, card)
-        own = self._input.shape[1 if self._input.layout == "NHWC" else 2]
-        self._scale = side / own
+        self._scale = side / self._input.size[0]
         self._tensor: F32 = np.zeros(self._input.shape, np.float32)
         self._known: dict[int, _Known] = {}
 

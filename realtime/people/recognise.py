@@ -49,7 +49,7 @@ class Recogniser:
         self._rule = _rule_of(card)
         self._name, self._engine, self._device = card.name, engine, device
         self._input = card.inputs[0]
-        self._side = self._input.shape[2]
+        self._side = self._input.size[0]
         self._tensor = np.zeros(self._input.shape, np.float32)
 
     def embed(self, pixels: U8, points5: F32) -> Embedding:

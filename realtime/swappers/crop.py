@@ -45,8 +45,8 @@ class CropSwapper:
         self._device, self._network, self._others = device, network, others
         self._opacity, self._look, self._meter = opacity, look, meter
         self._tones = Memory(ToneTransfer)
-        tile = network.target.shape[2 if network.spec.layout == "NCHW" else 1]
-        self._cells = np.s_[:: TONE_STEP * network.side // tile, :: TONE_STEP * network.side // tile]
+        step = TONE_STEP * network.side // network.spec.size[0]  # the tone is told by the first tile
+        self._cells = np.s_[::step, ::step]
         self._skin = np.ascontiguousarray(opacity.skin[self._cells])
         self._weight = np.zeros_like(self._skin)
         self._before, self._after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)

@@ -51,9 +51,10 @@ def identify(portraits: Sequence[Portrait], kit: Kit) -> F32:
     rule = decode_as(card, ImageSwapperRule)
     spec = _source(card, rule)
     portrait = most_frontal(portraits)
-    side = spec.shape[1 if spec.layout == "NHWC" else 2]
     tensor = np.zeros((1, *spec.shape[1:]), np.float32)
-    kit.device.crop(portrait.pixels, picture_from_crop(portrait.points5, rule.source_template, side), spec, tensor)
+    kit.device.crop(
+        portrait.pixels, picture_from_crop(portrait.points5, rule.source_template, spec.size[0]), spec, tensor
+    )
     return tensor
 
 

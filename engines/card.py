@@ -6,6 +6,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -213,9 +214,15 @@ def decode_as(card: ModelCard, kind: type[T]) -> T:
     return _validate(kind, dict(card.decode), f"[decode] of model card {card.name!r}")
 
 
+@cache
+def _reader(kind: type[T]) -> TypeAdapter[T]:
+    """What reads tables into a dataclass; to make one takes longer than to read a card with it."""
+    return TypeAdapter(kind)
+
+
 def _validate(kind: type[T], table: dict[str, Any], where: str) -> T:
     try:
-        return TypeAdapter(kind).validate_python(table)
+        return _reader(kind).validate_python(table)  # type: ignore[arg-type]  (mypy: type[T] were not hashable)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "(top)"

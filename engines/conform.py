@@ -109,6 +109,24 @@ def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
             )
 
 
+def check_result(card: ModelCard, spec: TensorSpec, shape: tuple[int, ...]) -> None:
+    """Refuse an output that a model gives in another shape than its card says.
+
+    Args:
+        card: the card.
+        spec: of the output.
+        shape: that came out, or will.
+
+    Raises:
+        EngineError: so it is.
+    """
+    if not fits(spec.shape, shape):
+        raise EngineError(
+            f"{card.name} gives {spec.name!r} as {shape}, its card says {spec.shape}",
+            "correct the card, or use the file that it was written for",
+        )
+
+
 def fits(shape: Sequence[int], other: Sequence[int]) -> bool:
     """Say whether two shapes can be the same.
 

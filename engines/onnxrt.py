@@ -13,7 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from engines import batch, providers
 from engines.card import ModelCard
-from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, fits, threads_text
+from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, check_result, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
@@ -125,11 +125,7 @@ class OnnxRuntimeEngine(CardEngine):
         """Run once, and keep what came out as the buffers of the runs to come with inputs of these shapes."""
         results = session.run(self._output_names, dict(zip(self._input_names, tensors, strict=True)))
         for spec, result in zip(self._card.outputs, results, strict=True):
-            if not fits(spec.shape, result.shape):
-                raise EngineError(
-                    f"{self._card.name} gives {spec.name!r} as {result.shape}, its card says {spec.shape}",
-                    "correct the card, or use the file that it was written for",
-                )
+            check_result(self._card, spec, result.shape)
         if len(self._bound) == MOST_SHAPES:
             self._bound.clear()
         kept = tuple(np.array(result, order="C") for result in results)

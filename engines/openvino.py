@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines import batch
 from engines.card import ModelCard
-from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, fits, threads_text
+from engines.conform import MOST_SHAPES, CardEngine, Found, Shapes, check_call, check_file, check_result, threads_text
 from engines.contract import Availability
 from engines.errors import EngineError
 
@@ -120,11 +120,7 @@ class OpenVinoEngine(CardEngine):
         made = []
         for spec, name in zip(self._card.outputs, self._output_names, strict=True):
             shape = tuple(request.get_tensor(name).shape)
-            if not fits(spec.shape, shape):
-                raise EngineError(
-                    f"{self._card.name} gives {spec.name!r} as {shape}, its card says {spec.shape}",
-                    "correct the card, or use the file that it was written for",
-                )
+            check_result(self._card, spec, shape)
             made.append(np.empty(shape, spec.dtype))
         return tuple(made)
 

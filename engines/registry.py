@@ -133,13 +133,13 @@ def open_engine(
     extra = {"provider": provider, "allow_cpu": allow_cpu} if entry.providers else {}
     load = partial(_load(entry), path=path, threads=threads or _threads_for(path), **extra)
 
+    doubtful = entry.doubtful and name != card.runtimes[0]
+
     def make(asked: ModelCard) -> Engine:
         with ExitStack() as on_failure:
             engine: Engine = load(asked)
             on_failure.callback(engine.close)
-            if (
-                entry.doubtful and name != card.runtimes[0] and batch_of(asked) <= 1
-            ):  # more are held against single runs
+            if doubtful and batch_of(asked) <= 1:  # more are held against single runs
                 _demand_precision(asked, path, name, engine)
             on_failure.pop_all()
         return engine

@@ -222,7 +222,7 @@ def _reader(kind: type[T]) -> TypeAdapter[T]:
 
 def _validate(kind: type[T], table: dict[str, Any], where: str) -> T:
     try:
-        return _reader(kind).validate_python(table)  # type: ignore[arg-type]  (mypy: type[T] were not hashable)
+        return _reader(kind).validate_python(table)  # type: ignore[arg-type]  # a class is hashable
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "(top)"

@@ -5,11 +5,15 @@ Arrays only: nothing here knows what a face is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engines.errors import EngineError
 
 Layout = Literal["NHWC", "NCHW", "other"]
 Colour = Literal["RGB", "BGR", "none"]
@@ -104,12 +108,223 @@ class Engine(Protocol):
         """Free the model. Safe to call twice."""
 
 
+class SlottedEngine(Engine, Protocol):
+    """An engine that computes on a GPU, from and into memory that it is given, for several frames in flight.
+
+    What is enqueued runs in the order of the stream; nothing here waits. An input that is not bound is one that does not
+    change from frame to frame: the engine keeps it, see ``hold``.
+    """
+
+    def bind(self, slot: int, addresses: Mapping[str, int]) -> None:
+        """Say where the tensors of a slot lie. Before its first ``enqueue`` only.
+
+        Args:
+            slot: number of the frame in flight, from 0.
+            addresses: device addresses by the names of the card; those of the target and of every output.
+
+        Raises:
+            EngineError: no such tensor, or the runtime refuses the address.
+        """
+
+    def hold(self, slot: int, name: str, tensor: NDArray[Any], stream: int) -> None:
+        """Take over an input that seldom changes; does nothing where it holds the same values already.
+
+        Args:
+            slot: see ``bind``.
+            name: of the input on the card.
+            tensor: of the shape and dtype of its spec; copied before this returns.
+            stream: handle of the stream that the next ``enqueue`` of this slot goes to.
+        """
+
+    def enqueue(self, slot: int, stream: int) -> None:
+        """Start one run.
+
+        Args:
+            slot: see ``bind``.
+            stream: its handle; never the null stream.
+
+        Raises:
+            EngineError: the runtime refused.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CropPlan:
+    """What a lane does with its network; fixed for the run.
+
+    Attributes:
+        name: of the network, for people.
+        target: the input that takes the crop, with its full shape: k * k pictures for a face in k * k tiles.
+        picture: number of the output that is painted, in the engine's order; -1 where outputs are only read.
+        least_range: grey levels between the darkest and the brightest value below which an output is no picture.
+        bares: whether a face that could not be painted is one that must not be shown.
+    """
+
+    name: str
+    target: TensorSpec
+    picture: int = -1
+    least_range: float = 8.0
+    bares: bool = True
+
+    @property
+    def tiles(self) -> int:
+        """Tiles along one side of the crop, k."""
+        return round(max(self.target.shape[0], 1) ** 0.5)
+
+
+class Lane(Protocol):
+    """The way of crops through one network on one device: cut, run, measure, paint. Used by one thread.
+
+    On the processor everything has happened when a call returns. A device that works ahead returns before: then only
+    ``outputs`` waits, and what went wrong is told by :meth:`Device.finish`.
+    """
+
+    def start(
+        self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], others: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Cut a crop and run the network on it.
+
+        Args:
+            pixels: (H, W, 3) uint8 BGR, of a frame that has begun. Only read.
+            picture_from_crop: (2, 3) between centres of pixels, of the whole crop, all tiles together.
+            others: the other inputs by name.
+
+        Raises:
+            EngineError: the runtime failed.
+        """
+
+    def outputs(self) -> tuple[NDArray[Any], ...]:
+        """Wait for the latest run.
+
+        Returns:
+            One array for each output of the engine, on the host; valid until the next ``start``.
+        """
+
+    def tones(
+        self, who: int, weight: NDArray[np.float32], before: NDArray[np.float32], after: NDArray[np.float32]
+    ) -> None:
+        """Measure the tone of the crop and of what was made of it.
+
+        A device that works ahead gives the figures of the latest frame of that person that it knows of, and waits only
+        where it knows none.
+
+        Args:
+            who: number of the person.
+            weight: see :meth:`Device.tone`.
+            before: (2, 3) float32; overwritten, of the crop.
+            after: (2, 3) float32; overwritten, of the new picture; may be no numbers.
+        """
+
+    def paint(
+        self,
+        who: int,
+        pixels: NDArray[np.uint8],
+        picture_from_crop: NDArray[np.float64],
+        opacity: NDArray[np.uint8],
+        gain: NDArray[np.float32],
+        offset: NDArray[np.float32],
+    ) -> None:
+        """Develop the new picture and blend it into the frame, see ``Device.develop`` and ``Device.paste``.
+
+        Args:
+            who: number of the person, for :meth:`Device.finish`.
+            pixels: of the latest ``start``; painted into when this returns, or when the frame is finished.
+            picture_from_crop: of the latest ``start``.
+            opacity: (side, side) uint8, its outermost pixels 0; may be strided. Copied before this returns.
+            gain: (3,) float32 BGR, see ``Device.develop``.
+            offset: (3,) float32 BGR.
+
+        Raises:
+            EngineError: the output is no picture; not a pixel has changed.
+        """
+
+    def close(self) -> None:
+        """Free what the lane holds; the engine is its opener's. Safe to call twice."""
+
+
+class Failure(NamedTuple):
+    """Something that was not painted, found out when the frame was finished.
+
+    Attributes:
+        who: number of the person, as given to ``paint``.
+        error: why.
+        bares: see :class:`CropPlan`.
+    """
+
+    who: int
+    error: EngineError
+    bares: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a frame.
+
+    Attributes:
+        failures: what was not painted.
+        laps_ms: time on the device by the name of the step; empty where it was not measured.
+    """
+
+    failures: Sequence[Failure] = ()
+    laps_ms: Mapping[str, float] = field(default_factory=dict)
+
+
 class Device(Protocol):
-    """Where pictures are cropped, drawn and blended; ``cpu.py`` is the reference that every other must agree with."""
+    """Where pictures are cropped, drawn and blended; ``cpu.py`` is the reference that every other must agree with.
+
+    A frame is taken up with ``begin`` and given back with ``finish``. In between its array stands for it, and so does
+    any view into it: a device with a memory of its own knows by the address which of its copies is meant, reads from
+    that copy and paints into it, while the array keeps the picture as it came. Arrays that were not begun are worked on
+    where they are.
+    """
 
     @property
     def name(self) -> str:
         """For people, e.g. ``"cpu (AMD EPYC, 2 cores)"``."""
+
+    @property
+    def works_ahead(self) -> bool:
+        """Whether calls return before the work is done, so that two frames in flight gain something."""
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Make the device usable in the calling thread, for as long as the context lasts.
+
+        The thread that opened it needs none.
+        """
+
+    def begin(self, pixels: NDArray[np.uint8]) -> None:
+        """Take up a frame.
+
+        Args:
+            pixels: (H, W, 3) uint8 BGR, C-contiguous. Belongs to the device until ``finish``; nobody writes to it.
+
+        Raises:
+            DeviceError: two frames are in flight already, or there is no memory for one of this size.
+        """
+
+    def submit(self, pixels: NDArray[np.uint8]) -> None:
+        """Say that a frame is painted, so that it can be brought back. Safe to leave out and to call twice."""
+
+    def finish(self, pixels: NDArray[np.uint8]) -> Report:
+        """Wait for a frame; its array then holds what was painted. Does nothing for one that was not begun.
+
+        Raises:
+            DeviceError: the device failed; the array is as it came.
+        """
+
+    def lane(self, plan: CropPlan, engine: Engine) -> Lane:
+        """Make the way of crops through a network.
+
+        Args:
+            plan: what is done.
+            engine: any: one that is no ``SlottedEngine`` of this device is run on the host.
+
+        Raises:
+            DeviceError: there is no memory for it.
+        """
+
+    def close(self) -> None:
+        """Free everything. Safe to call twice."""
 
     def crop(
         self,

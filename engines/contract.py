@@ -5,7 +5,7 @@ Arrays only: nothing here knows what a face is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
@@ -111,8 +111,8 @@ class Engine(Protocol):
 class SlottedEngine(Engine, Protocol):
     """An engine that computes on a GPU, from and into memory that it is given, for several frames in flight.
 
-    What is enqueued runs in the order of the stream; nothing here waits. An input that is not bound is one that does not
-    change from frame to frame: the engine keeps it, see ``hold``.
+    What is enqueued runs in the order of the stream; nothing here waits. An input that is not bound is one that seldom
+    changes: the engine keeps it, see ``hold``.
     """
 
     def bind(self, slot: int, addresses: Mapping[str, int]) -> None:
@@ -156,7 +156,10 @@ class CropPlan:
         name: of the network, for people.
         target: the input that takes the crop, with its full shape: k * k pictures for a face in k * k tiles.
         picture: number of the output that is painted, in the engine's order; -1 where outputs are only read.
-        least_range: grey levels between the darkest and the brightest value below which an output is no picture.
+        least_range: grey levels between the darkest and the brightest value below which an output is no picture: a face
+            under any light has a hundred.
+        least_deviation: of the channel that varies most, in grey levels, below which it is one flat colour; 0 where the
+            tone is not measured.
         bares: whether a face that could not be painted is one that must not be shown.
     """
 
@@ -164,6 +167,7 @@ class CropPlan:
     target: TensorSpec
     picture: int = -1
     least_range: float = 8.0
+    least_deviation: float = 0.0
     bares: bool = True
 
     @property
@@ -223,6 +227,7 @@ class Lane(Protocol):
         opacity: NDArray[np.uint8],
         gain: NDArray[np.float32],
         offset: NDArray[np.float32],
+        retouch: Callable[[NDArray[np.uint8]], None] | None = None,
     ) -> None:
         """Develop the new picture and blend it into the frame, see ``Device.develop`` and ``Device.paste``.
 
@@ -233,9 +238,12 @@ class Lane(Protocol):
             opacity: (side, side) uint8, its outermost pixels 0; may be strided. Copied before this returns.
             gain: (3,) float32 BGR, see ``Device.develop``.
             offset: (3,) float32 BGR.
+            retouch: changes the (side, side, 4) uint8 patch, opacity included, before it is pasted. A device that works
+                ahead has no patch to show.
 
         Raises:
             EngineError: the output is no picture; not a pixel has changed.
+            DeviceError: the device cannot retouch.
         """
 
     def close(self) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines import patch as patches
 from engines import raster
-from engines.contract import Availability, TensorSpec
+from engines.contract import Availability, CropPlan, Engine, Report, TensorSpec
+from engines.lane import HostLane
 from engines.paste import Paster
 from engines.processor import processor
 
 _Rule = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+_DONE = Report()
 _Layers = tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -42,6 +46,32 @@ class CpuDevice:
     def name(self) -> str:
         """See :class:`engines.contract.Device`."""
         return f"cpu ({processor()})"
+
+    @property
+    def works_ahead(self) -> bool:
+        """See :class:`engines.contract.Device`."""
+        return False
+
+    def attached(self) -> AbstractContextManager[None]:
+        """See :class:`engines.contract.Device`: any thread may use it."""
+        return nullcontext()
+
+    def begin(self, pixels: NDArray[np.uint8]) -> None:
+        """See :class:`engines.contract.Device`: frames are worked on where they are."""
+
+    def submit(self, pixels: NDArray[np.uint8]) -> None:
+        """See :class:`engines.contract.Device`."""
+
+    def finish(self, pixels: NDArray[np.uint8]) -> Report:
+        """See :class:`engines.contract.Device`."""
+        return _DONE
+
+    def lane(self, plan: CropPlan, engine: Engine) -> HostLane:
+        """See :class:`engines.contract.Device`."""
+        return HostLane(self, plan, engine)
+
+    def close(self) -> None:
+        """See :class:`engines.contract.Device`."""
 
     def crop(
         self,

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import ConfigDict, with_config
 
 from engines.card import ModelCard
-from engines.contract import Device, Engine
+from engines.contract import CropPlan, Device, Engine, TensorSpec
 from engines.errors import EngineError, ModelError
+from engines.lane import MADE_NO_PICTURE, no_picture, one_colour
 from realtime.align import TEMPLATES, picture_from_crop
 from realtime.types import F32, F64, U8
 
-LEAST_RANGE = 8.0
-"""Grey levels between the darkest and the brightest value of a picture below which a network has failed: a face under
-any light has a hundred."""
 LEAST_DEVIATION = 1.0
 """Standard deviation in grey levels of the channel that varies most, below which a picture is one flat colour."""
+AS_IT_IS = np.ones(3, np.float32), np.zeros(3, np.float32)
+"""Gain and offset that change no tone."""
 LEAST_SHOWN = 0.5
 """Greatest value of a network's own mask below which it would leave the person in view bare."""
-MADE_NO_PICTURE = "use the float32 edition of the model, or another provider"
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -67,6 +66,7 @@ class CropNetwork:
         boost: of ``rule.boost``.
         finish: what becomes of the network's own mask, (side, side) float32 0..1, before it is shown; it may change
             it in place.
+        bares: whether a face that it fails on must not be shown.
 
     Raises:
         ModelError: the rule names tensors or templates that do not exist, or leaves an input out, or does not allow
@@ -81,21 +81,21 @@ class CropNetwork:
         rule: CropRule,
         boost: int = 1,
         finish: Callable[[F32], F32] = lambda mask: mask,
+        *,
+        bares: bool = True,
     ) -> None:
         self.name = card.name
-        self._rule, self._engine, self._device, self._boost = rule, engine, device, boost
+        self._rule, self._finish, self._device = rule, finish, device
         _check(card, rule, boost)
-        inputs, outputs = [spec.name for spec in card.inputs], [spec.name for spec in card.outputs]
-        self._target_at, self._picture_at = inputs.index(rule.target), outputs.index(rule.picture)
+        target, outputs = _spec(card, rule.target), [spec.name for spec in card.outputs]
         self._masks_at = [outputs.index(name) for name in rule.masks]
-        self._order, self._finish = inputs, finish
-        self.spec, self._made = card.inputs[self._target_at], card.outputs[self._picture_at]
-        self.side = boost * self.spec.size[0]
+        self.spec = replace(target, shape=(boost * boost, *target.shape[1:]))
+        """The input that takes the crop, all tiles together."""
+        self.side = boost * target.size[0]
         """Width and height of the crop in pixels, all tiles together."""
-        self.target: F32 = np.zeros((boost * boost, *self.spec.shape[1:]), np.float32)
-        """The input that the crop was put into."""
-        self.output: F32 = np.zeros_like(self.target)
-        """The output with the new picture, of the latest run; the engine's own array."""
+        flat = LEAST_DEVIATION if bares else 0.0
+        plan = CropPlan(card.name, self.spec, outputs.index(rule.picture), least_deviation=flat, bares=bares)
+        self._boost, self._lane = boost, device.lane(plan, engine)
         self.mask: F32 | None = None
         """The network's own mask of the latest run, (side, side) float32 0..1, or ``None`` where it has none."""
         self._woven: F32 = np.zeros((self.side, self.side) if rule.masks else (0, 0), np.float32)
@@ -115,23 +115,16 @@ class CropNetwork:
         Raises:
             EngineError: the runtime failed, or the network's own mask is broken or shows nothing.
         """
-        k = self._boost
-        for tile in range(k * k):
-            row, column = divmod(tile, k)
-            picture_from_tile = picture_from_crop * (k, k, 1)
-            picture_from_tile[:, 2] += picture_from_crop[:, :2] @ (column, row)
-            self._device.crop(pixels, picture_from_tile, self.spec, self.target[tile : tile + 1])
-        outputs = self._engine.run(
-            *(self.target if name == self._rule.target else others[name] for name in self._order)
-        )
-        self.output = outputs[self._picture_at]
+        self._lane.start(pixels, picture_from_crop, others)
         if self._masks_at:
+            outputs = self._lane.outputs()
             self.mask = self._finish(self._own_mask([outputs[at] for at in self._masks_at]))
 
-    def tones(self, weight: F32, before: F32, after: F32) -> None:
+    def tones(self, who: int, weight: F32, before: F32, after: F32) -> None:
         """Measure the tone of what the network was given and of what it made.
 
         Args:
+            who: see :meth:`engines.contract.Lane.tones`.
             weight: see :meth:`engines.contract.Device.tone`.
             before: (2, 3) float32; overwritten, the crop's.
             after: (2, 3) float32; overwritten, the new picture's.
@@ -139,35 +132,35 @@ class CropNetwork:
         Raises:
             EngineError: the network gave no picture. Found here, before anyone remembers its tone.
         """
-        self._device.tone(self.target, self.spec, weight, before)
-        self._device.tone(self.output, self._made, weight, after)
+        self._lane.tones(who, weight, before, after)
         if not np.isfinite(after).all():
-            raise EngineError(f"{self.name} made values that are no numbers", MADE_NO_PICTURE)
+            raise no_picture(self.name, np.nan, np.nan)
         if after[1].max() < LEAST_DEVIATION:
-            blue, green, red = after[0]
-            raise EngineError(
-                f"{self.name} made one flat colour: red {red:.0f}, green {green:.0f}, blue {blue:.0f}", MADE_NO_PICTURE
-            )
+            raise one_colour(self.name, *after[0].tolist())
 
-    def develop(self, gain: F32, offset: F32, patch: U8) -> None:
-        """Turn the latest output into a patch.
+    def paint(
+        self,
+        who: int,
+        pixels: U8,
+        picture_from_crop: F64,
+        opacity: U8,
+        tone: tuple[F32, F32] = AS_IT_IS,
+        retouch: Callable[[U8], None] | None = None,
+    ) -> None:
+        """Blend what the latest run made into the picture.
 
         Args:
-            gain: (3,) float32 BGR.
-            offset: (3,) float32 BGR.
-            patch: (side, side, 4) uint8; blue, green and red are overwritten.
+            who: see :meth:`engines.contract.Lane.paint`, as are the next three.
+            pixels: of the latest run.
+            picture_from_crop: of the latest run.
+            opacity: (side, side) uint8.
+            tone: gain and offset, (3,) float32 BGR each.
+            retouch: see :meth:`engines.contract.Lane.paint`.
 
         Raises:
-            EngineError: the network gave no picture: values that are no numbers, or the same value everywhere.
+            EngineError: the network gave no picture; not a pixel has changed. A device that works ahead tells it later.
         """
-        low, high = self._device.develop(self.output, self._made, gain, offset, patch)
-        if not high - low >= LEAST_RANGE:
-            what = (
-                "values that are no numbers"
-                if np.isnan(low)
-                else f"nothing but the grey levels {low:.0f} to {high:.0f}"
-            )
-            raise EngineError(f"{self.name} made {what}", MADE_NO_PICTURE)
+        self._lane.paint(who, pixels, picture_from_crop, opacity, *tone, retouch)
 
     def _own_mask(self, masks: Collection[F32]) -> F32:
         """Weave the masks of the tiles together, and keep the least of each pixel."""
@@ -183,6 +176,11 @@ class CropNetwork:
         if high < LEAST_SHOWN:
             raise EngineError(f"the mask that {self.name} made shows nothing: at most {high:.2f}", MADE_NO_PICTURE)
         return np.maximum(woven, 0, out=woven)
+
+
+def _spec(card: ModelCard, name: str) -> TensorSpec:
+    """The input of a card with this name."""
+    return next(spec for spec in card.inputs if spec.name == name)
 
 
 def _check(card: ModelCard, rule: CropRule, boost: int) -> None:

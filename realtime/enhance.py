@@ -22,7 +22,6 @@ from realtime.types import F32, F64, U8, Face
 
 FAMILY = "enhancer"
 """Of the cards."""
-_AS_IT_IS = np.ones(3, np.float32), np.zeros(3, np.float32)  # no change of tone
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -47,7 +46,6 @@ class Enhancer:
     """Restores faces in pictures. It remembers nothing. Used by one thread.
 
     Args:
-        device: pastes.
         network: restores.
         others: its inputs besides the crop, by name; they never change.
         outline: (side, side) float32 0..1, where a face is in its crops, 0 on the outermost pixels.
@@ -57,18 +55,16 @@ class Enhancer:
 
     def __init__(
         self,
-        device: Device,
         network: CropNetwork,
         others: Mapping[str, F32],
         outline: F32,
         amount: float,
         meter: Meter,
     ) -> None:
-        self._device, self._network, self._others, self._meter = device, network, others, meter
+        self._network, self._others, self._meter = network, others, meter
         self._amount = amount
         self._outline: U8 = np.rint(outline * 255).astype(np.uint8)
         self._opacity: U8 = np.zeros_like(self._outline)
-        self._patch: U8 = np.zeros((*outline.shape, 4), np.uint8)
 
     def enhance(self, pixels: U8, face: Face, painted: Painted | None, steps: Collection[str]) -> None:
         """Make a face finer that a swapper has painted.
@@ -89,9 +85,8 @@ class Enhancer:
         with self._meter.lap(ENHANCE):
             picture_from_crop = self._network.picture_from_crop(face.points5)
             self._network.run(pixels, picture_from_crop, self._others)
-            self._network.develop(*_AS_IT_IS, self._patch)
-            self._patch[..., 3] = self._shown(painted, picture_from_crop)
-            self._device.paste(pixels, self._patch, picture_from_crop)
+            shown = self._shown(painted, picture_from_crop)
+            self._network.paint(face.track_id, pixels, picture_from_crop, shown)
 
     def _shown(self, painted: Painted | None, picture_from_crop: F64) -> U8:
         """Where the finer face is shown, (side, side) uint8."""
@@ -125,6 +120,6 @@ def open_enhancer(name: str, fidelity: float, amount: float, device: Device, mod
             f'name a model of the family "{FAMILY}", see `doppelcam models list`',
         )
     rule = decode_as(card, EnhancerRule)
-    network = CropNetwork(card, models.open(name), device, rule)
+    network = CropNetwork(card, models.open(name), device, rule, bares=False)
     others = {spec.name: np.full(spec.shape, fidelity, spec.dtype) for spec in card.inputs if spec.name in rule.others}
-    return Enhancer(device, network, others, outline.face(rule.template, network.side), amount, meter)
+    return Enhancer(network, others, outline.face(rule.template, network.side), amount, meter)

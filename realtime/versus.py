@@ -83,8 +83,8 @@ class Ours:
         network = CropNetwork(card, self._engine, device, rule)
         meter = Meter()
         opacity = Opacity(rule.template, network.side, meter)
-        self._swapper = CropSwapper(device, network, {rule.source: self._latent}, opacity, Look(), meter)
-        self.network = network
+        self._swapper = CropSwapper(network, {rule.source: self._latent}, opacity, Look(), meter)
+        self.network, self._target = network, np.zeros(network.spec.shape, np.float32)
         self.threads = cv2.getNumThreads()
         self._now_s = 0.0
 
@@ -96,7 +96,7 @@ class Ours:
 
     def stub(self) -> None:
         """Run the network alone."""
-        self._engine.run(self.network.target, self._latent)
+        self._engine.run(self._target, self._latent)
 
 
 class Theirs:

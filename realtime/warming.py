@@ -84,4 +84,4 @@ def swap_crop(device: Device, pixels: U8, face: Face, layout: Layout, boost: int
     rule = CropRule(template="arcface_128", target="target", picture="picture", boost=(boost,))
     network, meter = CropNetwork(card, Echo(card), device, rule, boost), Meter()
     opacity = Opacity(rule.template, network.side, meter, parts=[Obstacles(device, network.side)])
-    return CropSwapper(device, network, {}, opacity, Look(), meter).swap(pixels, face, 0.0, (OBSTACLES,))
+    return CropSwapper(network, {}, opacity, Look(), meter).swap(pixels, face, 0.0, (OBSTACLES,))

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, with_config
 
 from engines.card import ModelCard, decode_as
 from engines.conform import fits
-from engines.contract import Device, Engine
+from engines.contract import CropPlan, Device, Engine, Lane
 from engines.errors import ModelError
 from realtime import geometry
 from realtime.detect import VIEWS_PER_CALL, Detection, prominence
@@ -153,6 +153,19 @@ def _check(card: ModelCard, rule: GridDecode, columns: Sequence[int]) -> None:
             )
 
 
+class _Look(NamedTuple):
+    """A look that has begun: at a picture of this size, in an input of this size."""
+
+    picture: Size
+    size: Size
+    lane: Lane
+    frame_from_input: F64
+
+
+def _size(pixels: U8) -> Size:
+    return Size(pixels.shape[1], pixels.shape[0])
+
+
 class WholePictureDetector:
     """The ``Detector`` on a network that sees the whole picture at once."""
 
@@ -171,32 +184,64 @@ class WholePictureDetector:
         """
         rule = decode_as(card, GridDecode)
         _check(card, rule, columns)
-        self._engine, self._rule, self._decode = engine, rule, decode
-        self._letterbox = Letterbox(engine.inputs[0], max(rule.strides), device)
+        self._name, self._engine, self._rule, self._decode, self._device = card.name, engine, rule, decode, device
+        self._letterbox = Letterbox(engine.inputs[0], max(rule.strides))
+        self._lanes: dict[Size, Lane] = {}
+        self._ahead: _Look | None = None
 
     def detect(self, pixels: U8, near: Sequence[F32] = (), views: int = VIEWS_PER_CALL) -> list[Detection]:
-        """See :class:`realtime.detect.Detector`; ``near`` and ``views`` make no difference."""
+        """See :class:`realtime.detect.Detector`; ``near`` makes no difference.
+
+        In passing (one view) a device that works ahead is not waited for: it begins a look, and what is returned is
+        what the one before saw, so that the only wait in a frame is for its picture.
+        """
+        if views == 1 and self._device.works_ahead:
+            before, self._ahead = self._ahead, None
+            found = self._read(before) if before is not None and before.picture == _size(pixels) else []
+            self._ahead = self._begin(pixels, self._rule.side)
+            return self._sorted(found, pixels)
+        self._ahead = None
         return self._sorted(self._look(pixels, self._rule.side) or self._look(pixels, self._rule.close_up_side), pixels)
 
     def detect_everywhere(self, pixels: U8) -> list[Detection]:
         """See :class:`realtime.detect.Detector`."""
+        self._ahead = None
         seen = [*self._look(pixels, self._rule.side), *self._look(pixels, self._rule.close_up_side)]
         best = geometry.groups([f.box_xyxy for f in seen], [f.score for f in seen], self._rule.overlap_iou)
         return self._sorted([seen[group[0]] for group in best], pixels)
 
     def close(self) -> None:
         """See :class:`realtime.detect.Detector`."""
+        for lane in self._lanes.values():
+            lane.close()
+        self._lanes.clear()
         self._engine.close()
 
     def _look(self, pixels: U8, side_px: int) -> list[Detection]:
         """Look at the picture once, made so large; best first."""
-        tensor, frame_from_input = self._letterbox.fill(pixels, side_px)
-        return [self._face(*one, frame_from_input) for one in self._best(self._engine.run(tensor), tensor)]
+        return self._read(self._begin(pixels, side_px))
 
-    def _best(self, outputs: Sequence[NDArray[Any]], tensor: F32) -> list[tuple[float, F64, F64]]:
+    def _begin(self, pixels: U8, side_px: int) -> _Look:
+        """Start a look."""
+        picture = _size(pixels)
+        spec, frame_from_input = self._letterbox.view(picture, side_px)
+        size = Size(*spec.size)
+        if size not in self._lanes:
+            if len(self._lanes) == MOST_SIZES:
+                self._lanes.pop(next(iter(self._lanes))).close()
+            self._lanes[size] = self._device.lane(CropPlan(self._name, spec), self._engine)
+        lane = self._lanes[size]
+        lane.start(pixels, geometry.between_centres(frame_from_input), {})
+        return _Look(picture, size, lane, frame_from_input)
+
+    def _read(self, look: _Look) -> list[Detection]:
+        """Wait for a look and say what it saw, best first."""
+        best = self._best(look.lane.outputs(), look.size)
+        return [self._face(*one, look.frame_from_input) for one in best]
+
+    def _best(self, outputs: Sequence[NDArray[Any]], size: Size) -> list[tuple[float, F64, F64]]:
         """Read the outputs: score, box (4,) and points (5, 2) of each face in input pixels, best first."""
-        height, width = tensor.shape[1:3] if tensor.shape[3] == 3 else tensor.shape[2:]
-        laid = grids(Size(width, height), self._rule.strides, self._rule.anchors_per_cell)
+        laid = grids(size, self._rule.strides, self._rule.anchors_per_cell)
         scores, boxes, points = self._decode(outputs, laid, self._rule)
         sound = np.isfinite(boxes).all(axis=1) & np.isfinite(points).all(axis=(1, 2))
         scores, boxes, points = scores[sound], boxes[sound], points[sound]
@@ -206,7 +251,7 @@ class WholePictureDetector:
     @staticmethod
     def _sorted(faces: list[Detection], pixels: U8) -> list[Detection]:
         """The most prominent first."""
-        size = Size(pixels.shape[1], pixels.shape[0])
+        size = _size(pixels)
         return sorted(faces, key=lambda face: prominence(face.box_xyxy, size), reverse=True)
 
     def _face(self, score: float, box: F64, points: F64, frame_from_input: F64) -> Detection:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 import numpy as np
 
-from engines.contract import TONE_STEP, Device
+from engines.contract import TONE_STEP
 from realtime import geometry
 from realtime.blend import Poisson
 from realtime.cropnet import CropNetwork, CropRule
@@ -15,7 +16,7 @@ from realtime.opacity import Opacity, opacity_for
 from realtime.people.memory import Memory
 from realtime.swappers import LEAST_FACE_PX, Kit, Look, Painted
 from realtime.tone import ToneTransfer
-from realtime.types import F32, U8, Face
+from realtime.types import F32, F64, U8, Face
 
 LEAST_SEEN = 0.05
 """Share of the skin below which what is seen of it tells nothing of its tone."""
@@ -25,33 +26,33 @@ class CropSwapper:
     """The ``Swapper`` of every family that works on crops. Used by one thread.
 
     Args:
-        device: pastes.
         network: makes the new face.
         others: its inputs besides the crop, by name; they never change.
         opacity: says where it is shown.
         look: how it looks.
-        meter: gets the laps "network" (cutting the crop included), "mask", "develop", "poisson" and "paste".
+        meter: gets the laps "network" (cutting the crop included), "mask", "tone" and "paste" (developing the picture
+            and, where asked for, "poisson" included).
     """
 
     def __init__(
         self,
-        device: Device,
         network: CropNetwork,
         others: Mapping[str, F32],
         opacity: Opacity,
         look: Look,
         meter: Meter,
     ) -> None:
-        self._device, self._network, self._others = device, network, others
+        self._network, self._others = network, others
         self._opacity, self._look, self._meter = opacity, look, meter
         self._tones = Memory(ToneTransfer)
         step = TONE_STEP * network.side // network.spec.size[0]  # the tone is told by the first tile
+        side = network.side
         self._cells = np.s_[::step, ::step]
         self._skin = np.ascontiguousarray(opacity.skin[self._cells])
         self._weight = np.zeros_like(self._skin)
         self._before, self._after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
-        self._patch: U8 = np.zeros((network.side, network.side, 4), np.uint8)
-        self._poisson = Poisson(network.side) if look.blend == "poisson" else None
+        self._shown: U8 = np.zeros((side, side), np.uint8)
+        self._poisson = Poisson(side) if look.blend == "poisson" else None
         self.painted: Painted | None = None
         """Where the latest face was painted."""
 
@@ -69,21 +70,24 @@ class CropSwapper:
             self._network.run(pixels, picture_from_crop, self._others)
         with self._meter.lap("mask"):
             made = self._network.mask
-            self._opacity.write(pixels, face, picture_from_crop, made, now_s, steps, self._patch[..., 3])
-        with self._meter.lap("develop"):
+            self._opacity.write(pixels, face, picture_from_crop, made, now_s, steps, self._shown)
+        with self._meter.lap("tone"):
             seen = self._weigh()
-            self._network.tones(self._weight, self._before, self._after)
+            self._network.tones(face.track_id, self._weight, self._before, self._after)
             # What shows less of the skin tells less of its tone.
-            gain, offset = tone.step(self._before, self._after, self._look.colour, seen * dt_s)
-            self._network.develop(gain, offset, self._patch)
-        if self._poisson is not None:
-            with self._meter.lap("poisson"):
-                if not self._poisson.blend(pixels, picture_from_crop, self._opacity.outline, self._patch):
-                    self._meter.count("poisson left out")
+            change = tone.step(self._before, self._after, self._look.colour, seen * dt_s)
+        retouch = partial(self._carry_shades, pixels, picture_from_crop) if self._poisson else None
         with self._meter.lap("paste"):
-            self._device.paste(pixels, self._patch, picture_from_crop)
-        self.painted = Painted(self._patch[..., 3], picture_from_crop)
+            self._network.paint(face.track_id, pixels, picture_from_crop, self._shown, change, retouch)
+        self.painted = Painted(self._shown, picture_from_crop)
         return True
+
+    def _carry_shades(self, pixels: U8, picture_from_crop: F64, patch: U8) -> None:
+        """Give a patch the shades of its surroundings."""
+        assert self._poisson is not None
+        with self._meter.lap("poisson"):
+            if not self._poisson.blend(pixels, picture_from_crop, self._opacity.outline, patch):
+                self._meter.count("poisson left out")
 
     def _weigh(self) -> float:
         """Let only the skin that is seen tell the tone; returns how much of it is, 0..1."""
@@ -118,7 +122,7 @@ def open_crop_swapper(
     card, boost = kit.models.card(kit.name), kit.look.boost
     network = CropNetwork(card, kit.models.open(kit.name, boost * boost), kit.device, rule, boost, finish)
     opacity = opacity_for(kit, rule.template, network.side)
-    return CropSwapper(kit.device, network, others, opacity, kit.look, kit.meter)
+    return CropSwapper(network, others, opacity, kit.look, kit.meter)
 
 
 def is_in(face: Face, pixels: U8) -> bool:

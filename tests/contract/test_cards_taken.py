@@ -16,7 +16,7 @@ from realtime.cropnet import CropNetwork, CropRule
 from realtime.families import rule_of
 from realtime.opacity.networks import NetworkMask
 from realtime.people.recognise import Recogniser
-from realtime.types import F32
+from realtime.types import F32, U8
 from tests.card_law import CROP_TO_CROP
 from tests.faces import face_of
 
@@ -64,9 +64,11 @@ def test_a_crop_goes_through_it_at_each_size_that_it_allows(name: str) -> None:
     for boost in rule.boost if max(rule.boost) * card.inputs[0].shape[3] <= 1024 else rule.boost[:1]:
         network = CropNetwork(card, Network(card, boost * boost), CpuDevice(), rule, boost)
         network.run(PHOTO, network.picture_from_crop(POINTS), others)
-        patch = np.zeros((network.side, network.side, 4), np.uint8)
-        network.develop(np.ones(3, np.float32), np.zeros(3, np.float32), patch)
-        assert patch[..., :3].std() > 10
+        seen: list[U8] = []
+        opacity = np.zeros((network.side, network.side), np.uint8)
+        network.paint(1, PHOTO, network.picture_from_crop(POINTS), opacity, retouch=seen.append)
+        assert seen[0].shape == (network.side, network.side, 4)
+        assert seen[0][..., :3].std() > 10
         assert (network.mask is None) == (not rule.masks)
     with pytest.raises(ModelError, match="times its own size"):
         CropNetwork(card, Network(card, 1), CpuDevice(), rule, 7)

@@ -16,14 +16,14 @@ from engines.onnxrt import OnnxRuntimeEngine
 from realtime import geometry
 from realtime.assets import demo_photo, sample_source
 from realtime.detect import Detection
-from realtime.detect.letterbox import Letterbox
 from realtime.detect.scrfd import ScrfdDetector
 from realtime.detect.ssd import SsdDetector
 from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
 from realtime.track import Tracker
-from realtime.types import F32, F64, U8
+from realtime.types import F32, F64, U8, Size
+from tests.letterboxed import laid
 from tests.real import CLIPS, clip
 
 pytestmark = pytest.mark.data
@@ -68,10 +68,11 @@ def pictures(data_dir: Path, apart: int) -> Iterator[tuple[str, U8]]:
 def raw_boxes(detector: ScrfdDetector, picture: U8) -> list[tuple[float, F64, F64]]:
     """Score, box and points of each face in frame pixels, best first, before the box is made a square."""
     detector.detect(picture)
-    tensor, frame_from_input = detector._letterbox.fill(picture, 640)
+    tensor, frame_from_input = laid(detector._engine.inputs[0], picture, 640)
+    size = Size(tensor.shape[3], tensor.shape[2])
     return [
         (score, geometry.apply(frame_from_input, box.reshape(2, 2)).ravel(), geometry.apply(frame_from_input, points))
-        for score, box, points in detector._best(detector._engine.run(tensor), tensor)
+        for score, box, points in detector._best(detector._engine.run(tensor), size)
     ]
 
 
@@ -110,7 +111,7 @@ def test_the_fed_tensor_is_insightfaces_own(data_dir: Path) -> None:
     other = theirs.SCRFD(str(data_dir / "models" / "scrfd_500m_kps.onnx"))
     padded = np.zeros((640, 640, 3), np.uint8)
     padded[:480] = picture
-    ours, _ = Letterbox(shared_card("scrfd_500m").inputs[0], 32, CpuDevice()).fill(picture, 640)
+    ours, _ = laid(shared_card("scrfd_500m").inputs[0], picture, 640)
     np.testing.assert_allclose(ours, other._prepare_input_blob(padded, (640, 640)), atol=1e-6)
 
 

@@ -20,6 +20,7 @@ from realtime.detect.letterbox import Letterbox
 from realtime.detect.scrfd import ScrfdDetector, decode
 from realtime.detect.whole import GridDecode, cells, square
 from realtime.types import F32, Size
+from tests.letterboxed import laid
 
 CARD = load_card("scrfd_500m")
 RULE = decode_as(CARD, GridDecode)
@@ -163,13 +164,13 @@ def test_numbers_that_are_none_are_no_face() -> None:
     ],
 )
 def test_a_free_input_takes_the_aspect_of_the_picture(picture: Size, given: Size) -> None:
-    assert Letterbox(CARD.inputs[0], 32, CpuDevice()).size_for(picture, 640) == given
+    assert Letterbox(CARD.inputs[0], 32).size_for(picture, 640) == given
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.booleans())
 def test_the_whole_picture_is_in_the_top_left_corner_and_black_beside(w: int, h: int, free: bool) -> None:
     spec = CARD.inputs[0] if free else replace(CARD.inputs[0], shape=(1, 3, 96, 128))
-    tensor, frame_from_input = Letterbox(spec, 32, CpuDevice()).fill(np.full((h, w, 3), 255, np.uint8), 128)
+    tensor, frame_from_input = laid(spec, np.full((h, w, 3), 255, np.uint8), 128)
     size = Size(tensor.shape[3], tensor.shape[2])
     corner = geometry.apply(geometry.invert(frame_from_input), [w, h])
     assert corner[0] == pytest.approx(size.w) or corner[1] == pytest.approx(size.h) or free
@@ -254,8 +255,7 @@ def test_a_search_everywhere_looks_twice_and_names_nobody_twice() -> None:
 
 def test_in_a_fixed_input_the_second_look_lies_in_the_corner() -> None:
     spec = replace(CARD.inputs[0], shape=(1, 3, 128, 128))
-    box = Letterbox(spec, 32, CpuDevice())
-    tensor, frame_from_input = box.fill(np.full((96, 128, 3), 255, np.uint8), 32)
+    tensor, frame_from_input = laid(spec, np.full((96, 128, 3), 255, np.uint8), 32)
     assert frame_from_input[0, 0] == 4
     assert (tensor[0, :, :24, :32] == np.float32(127.5 / 128)).all()
     assert tensor[0].sum() == pytest.approx(3 * (24 * 32 * 2 - 128 * 128) * 127.5 / 128)

@@ -17,7 +17,7 @@ from realtime.config import Settings
 from realtime.errors import ConfigError
 from realtime.machine import describe, peak_rss_mb
 from realtime.meter import Meter, Percentiles, Stats
-from realtime.pipeline import Pipeline
+from realtime.pipeline import Begun, Pipeline
 from realtime.placard import placard
 from realtime.rehearsal import Rehearsal, close_up, stock_from, tile_size
 from realtime.sinks import SinkSpec
@@ -124,11 +124,7 @@ def _one_run(stage: Stage, stock: Stock, fps: float, frames: int) -> tuple[Stats
     meter = Meter()
     pipeline = stage.pipeline(meter)
     seen: list[int] = []
-
-    def process(frame: Frame, quality: Quality, now_s: float) -> Frame:
-        shown = pipeline.process(frame, quality, now_s)
-        seen.append(len(pipeline.faces))
-        return shown
+    counted = _Counted(pipeline, seen.append)
 
     def rehearse(_: SourceInfo | None) -> Rehearsal:
         return Rehearsal(stock, fps, frames)
@@ -136,13 +132,30 @@ def _one_run(stage: Stage, stock: Stock, fps: float, frames: int) -> tuple[Stats
     show = loop.Show(
         open_source=rehearse,
         open_sinks=[partial(app.open_one_sink, SinkSpec("null"), stage.settings)],
-        process=process,
+        process=counted,
         meter=meter,
-        budget=app.build_budget(stage.settings),
+        budget=app.build_budget(stage.settings, works_ahead=stage.networks.device.works_ahead),
         make_card=placard,
+        attached=stage.networks.device.attached,
     )
     loop.run(show, threading.Event())
     return meter.snapshot(), sum(seen) / max(1, len(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A pipeline that tells of each frame how many faces were to be swapped in it."""
+
+    pipeline: Pipeline
+    tell: Callable[[int], None]
+
+    def begin(self, frame: Frame, quality: Quality) -> Begun:
+        begun = self.pipeline.begin(frame, quality)
+        self.tell(len(begun.faces))
+        return begun
+
+    def finish(self, begun: Begun, now_s: float) -> Frame:
+        return self.pipeline.finish(begun, now_s)
 
 
 def _stock(stage: Stage, scene: Scene) -> Stock:

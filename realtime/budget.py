@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from realtime.types import Quality
 
@@ -59,26 +59,38 @@ LOOKS_GAIN = 0.95
 takes a third of an interval every five frames, and 0.83 while it looks in every frame."""
 
 
-def ladder(optional_steps: Sequence[str], detect_every_n: int, min_scale: float = 0.5) -> tuple[Level, ...]:
+OVERLAP_GAIN = 0.75
+"""Assumed cost of a frame with a second one in flight, over that without, on a device that works ahead: copies and
+networks of one frame run beside those of the other."""
+
+
+def ladder(
+    optional_steps: Sequence[str], detect_every_n: int, min_scale: float = 0.5, *, overlaps: bool = False
+) -> tuple[Level, ...]:
     """Levels from everything to the least.
 
-    First the optional steps go, one at a time, then newcomers are looked for half as often, then the picture shrinks
-    by the fourth root of two a level, so that two levels halve its pixels. Cost is taken to scale with the pixels.
+    Where a second frame in flight gains something, that comes first: it costs nothing but a part of an interval of
+    latency. Then the optional steps go, one at a time, then newcomers are looked for half as often, then the picture
+    shrinks by the fourth root of two a level, so that two levels halve its pixels. Cost is taken to scale with them.
 
     Args:
         optional_steps: names of steps that may be left out, the most dispensable first.
         detect_every_n: frames between two looks for newcomers at full quality, >= 1.
         min_scale: smallest working scale, in (0, 1].
+        overlaps: whether the device works ahead.
     """
-    levels = [
-        Level(Quality(1.0, detect_every_n, frozenset(optional_steps[shed:])), SHED_GAIN**shed)
+    everything = frozenset(optional_steps)
+    levels = [Level(Quality(1.0, detect_every_n, everything), 1.0)] if overlaps else []
+    most, gain = (2, OVERLAP_GAIN) if overlaps else (1, 1.0)
+    levels += [
+        Level(Quality(1.0, detect_every_n, frozenset(optional_steps[shed:]), most), gain * SHED_GAIN**shed)
         for shed in range(len(optional_steps) + 1)
     ]
     least = levels[-1].relative_cost * LOOKS_GAIN
-    levels.append(Level(Quality(1.0, 2 * detect_every_n, frozenset()), least))
+    levels.append(Level(Quality(1.0, 2 * detect_every_n, frozenset(), most), least))
     for halvings in range(1, math.ceil(-4 * math.log2(min_scale) - 1e-9) + 1):
         scale = max(2 ** (-halvings / 4), min_scale)
-        levels.append(Level(Quality(scale, 2 * detect_every_n, frozenset()), least * scale * scale))
+        levels.append(Level(Quality(scale, 2 * detect_every_n, frozenset(), most), least * scale * scale))
     return tuple(levels)
 
 
@@ -116,6 +128,11 @@ class Budget:
     def best(self) -> Quality:
         """What frames get when the load allows everything."""
         return self._levels[0].quality
+
+    @property
+    def unhurried(self) -> Quality:
+        """What frames get that nobody waits for: everything, and as many in flight as gain something."""
+        return replace(self.best, in_flight=self.least.in_flight)
 
     @property
     def least(self) -> Quality:

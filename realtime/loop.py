@@ -21,6 +21,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,12 +29,13 @@ from realtime.budget import Budget
 from realtime.capture import STALL_S, Capture, OpenSource
 from realtime.crew import Crew
 from realtime.emitter import Emitter, MakeCard
-from realtime.mailbox import drain
+from realtime.mailbox import POLL_S
 from realtime.meter import Meter
 from realtime.sinks import Sink, SinkInfo
 from realtime.sources import SourceInfo
 from realtime.status import quality_text
 from realtime.types import Frame, Quality
+from realtime.works import Done, Process, Works
 
 TICK_S = 0.05
 """How often the calling thread looks around while it has nothing else to do."""
@@ -45,7 +47,6 @@ UNKNOWN_FPS = 30.0
 """Rate of a live source that names none, until it was measured."""
 
 OpenSink = Callable[[SourceInfo], Sink]
-Process = Callable[[Frame, Quality, float], Frame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,13 @@ class Show:
         open_source: called in a capture thread; see ``capture.OpenSource``.
         open_sinks: one for each sink, called in the calling thread with what the source delivers; called again in the
             sink's own thread when the sink has to be opened again.
-        process: the pipeline: (frame, quality, now_s) -> frame to be shown. Called by one thread.
+        process: the pipeline. Called by one thread.
         meter: gets the figures of the run.
         budget: chooses the quality while the source is live.
         make_card: draws the card that is shown before the first picture and while the source is lost.
         on_event: told in words what a person should know. From several threads.
         on_ready: told what was opened, once, before the first picture.
+        attached: entered by the thread that calls ``process``, for as long as it does.
         on_tick: called by the calling thread every ``TICK_S`` or so while the run goes on; must be quick.
     """
 
@@ -74,6 +76,7 @@ class Show:
     on_event: Callable[[str], None] = lambda _: None
     on_ready: Callable[[SourceInfo, tuple[SinkInfo, ...]], None] = lambda _source, _sinks: None
     on_tick: Callable[[], None] = lambda: None
+    attached: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,32 +210,38 @@ class _Production:
     def _work(self, info: SourceInfo) -> None:
         """Body of the process thread."""
         try:
-            quality, most = self._show.budget.quality, self._limits.most_frames(info)
-            for done, frame in enumerate(drain(self._capture.out), start=1):
-                if self._stop.is_set():
-                    break
-                start_s = self._clock()
-                shown = self._show.process(frame, quality, start_s)
-                end_s = self._clock()
-                self._show.meter.processed(end_s, (end_s - start_s) * 1e3)
-                self._hand_out(shown)
-                if info.live:
-                    quality = self._decide(info, quality, end_s, (end_s - start_s) * 1e3)
-                if done == most:
-                    break
+            with self._show.attached():
+                self._work_through(info, Works(self._show.process, self._clock))
         finally:
             self._capture.close()
             for emitter in self._emitters:
                 emitter.inbox.close()
+
+    def _work_through(self, info: SourceInfo, works: Works) -> None:
+        """Put frame after frame through the pipeline, and hand on what comes out of it."""
+        budget, left = self._show.budget, self._limits.most_frames(info) or math.inf
+        quality, frames = budget.quality if info.live else budget.unhurried, self._capture.out
+        while not self._stop.is_set():
+            # A frame in flight is finished at once where no other has come yet.
+            frame = frames.get(0 if works.busy else POLL_S) if left else None
+            if frame is None and not works.busy and (frames.ended or not left):
+                break
+            left -= frame is not None
+            for done in works.flush() if frame is None else works.put(frame, quality):
+                self._show.meter.processed(done.end_s, done.cost_ms)
+                self._hand_out(done.frame)
+                if info.live:
+                    quality = self._decide(info, quality, done)
 
     def _hand_out(self, frame: Frame) -> None:
         for emitter in self._emitters:
             if emitter.error is None:
                 self._show.meter.drop(emitter.info.name, emitter.inbox.put(frame))
 
-    def _decide(self, info: SourceInfo, old: Quality, now_s: float, cost_ms: float) -> Quality:
+    def _decide(self, info: SourceInfo, old: Quality, done: Done) -> Quality:
+        now_s = done.end_s
         fps = self._show.meter.fps_in(now_s) or info.fps or UNKNOWN_FPS
-        new = self._show.budget.update(now_s, cost_ms, 1 / fps)
+        new = self._show.budget.update(now_s, done.cost_ms, 1 / fps)
         if new is not old:
             self._show.meter.quality_changed(now_s, old, new, self._show.budget.reason)
             self._show.on_event(f"{quality_text(new, self._show.budget.best.steps)}: {self._show.budget.reason}")

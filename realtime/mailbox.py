@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -161,11 +160,3 @@ class Handoff(Generic[T]):
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-
-
-def drain(channel: Channel[T]) -> Iterator[T]:
-    """Read a channel until it has ended."""
-    while not channel.ended:
-        item = channel.get(POLL_S)
-        if item is not None:
-            yield item

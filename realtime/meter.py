@@ -100,7 +100,12 @@ class Stats:
 
 
 def _plain(quality: Quality) -> dict[str, Any]:
-    return {"scale": quality.scale, "detect_every_n": quality.detect_every_n, "steps": sorted(quality.steps)}
+    return {
+        "scale": quality.scale,
+        "detect_every_n": quality.detect_every_n,
+        "steps": sorted(quality.steps),
+        "in_flight": quality.in_flight,
+    }
 
 
 class Series:
@@ -219,6 +224,10 @@ class Meter:
             with self._lock:
                 lap = self._laps.setdefault(name, Lap(self._steps.setdefault(name, Series()), self._clock))
         return lap
+
+    def note_lap(self, name: str, cost_ms: float) -> None:
+        """Note one sample of the step ``name`` that something else has timed."""
+        self._series(self._steps, name).note(cost_ms)
 
     def captured(self, now_s: float) -> None:
         """The source gave a picture at ``now_s``."""

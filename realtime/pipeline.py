@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from engines.contract import Device
 from realtime import reduced
 from realtime.enhance import Enhancer
 from realtime.errors import EngineError, LiveError
@@ -20,23 +23,64 @@ from realtime.types import F32, U8, Face, Frame, Quality
 
 log = logging.getLogger(__name__)
 
+ONLY_AS_SWAPPED = "faces are shown as they are swapped, not made finer"
 EAGER = 5
 """How many times as often newcomers are looked for where they would be swapped: until found, they are shown bare. With
 a look every 5 frames that is one in every frame: half a second for the 15 views of a 16:9 picture at 30 frames/s."""
 
 
+@dataclass(frozen=True, slots=True)
+class Painters:
+    """What paints.
+
+    Attributes:
+        device: that the frames are worked on.
+        swappers: one for each face that is shown.
+        enhancer: makes the new faces finer, where there is one.
+    """
+
+    device: Device
+    swappers: Sequence[Swapper]
+    enhancer: Enhancer | None = None
+
+
+@dataclass(slots=True)
+class Begun:
+    """A frame in flight.
+
+    Attributes:
+        frame: as it came, until it is finished.
+        painters: that work on it.
+        faces: that were to be swapped.
+        bare: boxes of those that were not, and of those that are lost.
+        swapped: the others.
+        anybody: whether any face was seen at all.
+        failed: whether the work on it broke off.
+    """
+
+    frame: Frame
+    painters: Painters
+    faces: tuple[Face, ...] = ()
+    bare: list[F32] = field(default_factory=list)
+    swapped: list[Face] = field(default_factory=list)
+    anybody: bool = False
+    failed: bool = False
+
+
 class Pipeline:
     """Locates the faces of a frame, swaps the chosen ones and settles what may be shown. Used by one thread.
+
+    The path has two halves, because a device may work ahead: what ``begin`` has started, ``finish`` waits for, and in
+    between another frame may begin.
 
     Args:
         tracker: finds and follows faces.
         cast: says whose faces may be swapped, and by which swapper.
         chooser: says which of them are swapped.
-        swappers: one for each face that is shown; they paint over.
+        painters: they paint over.
         guard: decides what is shown instead of a face that was not swapped.
         meter: gets the laps, and a counter ``failed <kind>`` for each kind of failure.
         on_event: told in words of each kind of failure, the first time.
-        enhancer: makes the new faces finer, where there is one.
     """
 
     def __init__(
@@ -44,54 +88,108 @@ class Pipeline:
         tracker: Tracker,
         cast: Cast,
         chooser: Chooser,
-        swappers: Sequence[Swapper],
+        painters: Painters,
         guard: Guard,
         meter: Meter,
         on_event: Callable[[str], None] = lambda _: None,
-        enhancer: Enhancer | None = None,
     ) -> None:
-        self._tracker, self._cast, self._chooser, self._swappers = tracker, cast, chooser, swappers
-        self._guard, self._meter, self._on_event, self._enhancer = guard, meter, on_event, enhancer
+        self._tracker, self._cast, self._chooser = tracker, cast, chooser
+        self._guard, self._meter, self._on_event = guard, meter, on_event
         self._failures: set[str] = set()
+        self.painters = painters
+        """What paints the frames that begin from now on; may be replaced by any thread."""
         self.faces: tuple[Face, ...] = ()
         """Faces of the latest frame that were to be swapped, in its pixels; a new tuple for each frame. Any thread."""
         self.failure = ""
         """What went wrong in the latest frame that failed, in words; empty when none ever did. Any thread."""
 
     def process(self, frame: Frame, quality: Quality, now_s: float) -> Frame:
-        """Take one frame from the camera's picture to the one that may be shown.
+        """Take one frame all the way: ``begin`` and ``finish``."""
+        return self.finish(self.begin(frame, quality), now_s)
+
+    def begin(self, frame: Frame, quality: Quality) -> Begun:
+        """Locate the faces of a frame and start to swap them.
 
         Args:
             frame: owned by the pipeline from here on; its pixels are painted into.
             quality: how much work it gets.
+
+        Returns:
+            What ``finish`` takes.
+        """
+        begun = Begun(frame, self.painters)
+        self._attempt(begun, partial(self._start, begun, quality))
+        self.faces = begun.faces
+        return begun
+
+    def finish(self, begun: Begun, now_s: float) -> Frame:
+        """Wait for the work on a frame and settle what may be shown.
+
+        Args:
+            begun: from ``begin``, in the order of the calls.
             now_s: time of the call; never decreases. A film goes by its own time instead.
 
         Returns:
             A frame of the same size and number. Never one with a bare face that was to be swapped, whatever fails.
         """
-        try:
-            outcome, bare = self._swap_chosen(frame, quality)
-        except Exception as error:
-            self.faces, outcome, bare = (), Outcome.FAILED, []
-            self._note(type(error).__name__, error)
-            log.debug("frame %d failed", frame.seq, exc_info=True)
+        self._attempt(begun, partial(self._take_back, begun))
+        self.faces, frame = begun.faces, begun.frame
         with self._meter.lap("settle"):
-            return self._guard.settle(now_s if frame.film_s is None else frame.film_s, frame, outcome, bare)
+            film_or_now_s = now_s if frame.film_s is None else frame.film_s
+            return self._guard.settle(film_or_now_s, frame, *_outcome(begun))
 
-    def _swap_chosen(self, frame: Frame, quality: Quality) -> tuple[Outcome, list[F32]]:
-        """Locate, cast, choose and swap. Returns the outcome, and the boxes of bare faces in a swapped picture."""
+    def _attempt(self, begun: Begun, work: Callable[[], None]) -> None:
+        """Do one half of the work; whatever breaks it off is a reason not to show the frame as it is."""
+        try:
+            work()
+        except Exception as error:
+            begun.failed, begun.faces = True, ()
+            self._note(type(error).__name__, error)
+            log.debug("frame %d failed", begun.frame.seq, exc_info=True)
+
+    def _start(self, begun: Begun, quality: Quality) -> None:
+        """Locate, cast, choose and swap."""
+        frame, painters = begun.frame, begun.painters
+        painters.device.begin(frame.pixels)
         sighting = self._locate(frame, quality)
         wanted = self._cast.wanted(frame.pixels, sighting, frame.scene_s)
-        self.faces, lost_boxes = self._chooser.choose(wanted)
-        for swapper in self._swappers:
+        begun.faces, lost_boxes = self._chooser.choose(wanted)
+        begun.bare += lost_boxes
+        begun.anybody = bool(sighting.faces)
+        for swapper in painters.swappers:
             swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
-        bare = [*lost_boxes, *(face.box_xyxy for face in self.faces if not self._swap(frame, face, quality))]
-        if len(bare) < len(self.faces) + len(lost_boxes):
-            return Outcome.SWAPPED, bare
-        if bare:
-            return Outcome.LOST, []
-        # People who are left alone on purpose may be seen; where nobody is, somebody may have been overlooked.
-        return (Outcome.SWAPPED if sighting.faces else Outcome.NO_FACE), []
+        for face in begun.faces:
+            if self._swap(begun, face, quality):
+                begun.swapped.append(face)
+            else:
+                begun.bare.append(face.box_xyxy)
+        painters.device.submit(frame.pixels)
+
+    def _take_back(self, begun: Begun) -> None:
+        """Wait for the device, and see whether the faces really were painted."""
+        pixels = begun.frame.pixels
+        report = begun.painters.device.finish(pixels)
+        for step, cost_ms in report.laps_ms.items():
+            self._meter.note_lap(f"gpu {step}", cost_ms)
+        failed = set()
+        for who, error, bares in report.failures:
+            if bares:
+                failed.add(who)
+                self._note(type(error).__name__, error)
+            else:
+                self._note("enhancer", error, ONLY_AS_SWAPPED)
+        started, begun.swapped = begun.swapped, []
+        for face in started:
+            if face.track_id not in failed and self._is_sound(pixels, face):
+                begun.swapped.append(face)
+            else:
+                begun.bare.append(face.box_xyxy)
+
+    def _is_sound(self, pixels: U8, face: Face) -> bool:
+        if is_sound(_middle(pixels, face.box_xyxy)):
+            return True
+        self._note("black picture", "the swapper painted a face black")
+        return False
 
     def _locate(self, frame: Frame, quality: Quality) -> Sighting:
         every_n = quality.detect_every_n
@@ -99,28 +197,26 @@ class Pipeline:
             every_n = max(1, every_n // EAGER)
         return self._tracker.follow(frame.pixels, frame.scene_s, every_n)
 
-    def _swap(self, frame: Frame, face: Face, quality: Quality) -> bool:
+    def _swap(self, begun: Begun, face: Face, quality: Quality) -> bool:
         """Swap one face. Says whether the person may be shown; a network that fails on one face spoils no other."""
-        swapper = self._swappers[self._cast.role(face.track_id)]
+        frame, painters = begun.frame, begun.painters
+        swapper = painters.swappers[self._cast.role(face.track_id)]
         try:
             if not reduced.swap(swapper, frame.pixels, face, frame.scene_s, quality.steps, quality.scale):
                 return False
         except EngineError as error:
             self._note(type(error).__name__, error)
             return False
-        if not is_sound(_middle(frame.pixels, face.box_xyxy)):
-            self._note("black picture", "the swapper painted a face black")
-            return False
-        if self._enhancer is not None:
-            self._finish(self._enhancer, frame, face, swapper, quality)
+        if painters.enhancer is not None:
+            self._refine(painters.enhancer, frame, face, swapper, quality)
         return True
 
-    def _finish(self, enhancer: Enhancer, frame: Frame, face: Face, swapper: Swapper, quality: Quality) -> None:
+    def _refine(self, enhancer: Enhancer, frame: Frame, face: Face, swapper: Swapper, quality: Quality) -> None:
         """Make a swapped face finer. Where that fails, the face is as good as before and may be shown."""
         try:
             enhancer.enhance(frame.pixels, face, swapper.painted, quality.steps)
         except EngineError as error:
-            self._note("enhancer", error, "faces are shown as they are swapped, not made finer")
+            self._note("enhancer", error, ONLY_AS_SWAPPED)
 
     def _note(
         self, kind: str, what: Exception | str, outcome: str = "pictures cannot be swapped and are not shown"
@@ -131,6 +227,18 @@ class Pipeline:
         if kind not in self._failures:
             self._failures.add(kind)
             self._on_event(f"{outcome}: {self.failure}")
+
+
+def _outcome(begun: Begun) -> tuple[Outcome, list[F32]]:
+    """Say what became of a frame, and the boxes of bare faces in a swapped picture."""
+    if begun.failed:
+        return Outcome.FAILED, []
+    if begun.swapped:
+        return Outcome.SWAPPED, begun.bare
+    if begun.bare:
+        return Outcome.LOST, []
+    # People who are left alone on purpose may be seen; where nobody is, somebody may have been overlooked.
+    return (Outcome.SWAPPED if begun.anybody else Outcome.NO_FACE), []
 
 
 def _middle(pixels: U8, box_xyxy: F32) -> U8:

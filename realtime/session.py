@@ -43,7 +43,7 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
         faces = app.load_faces(settings, networks)
         meter = Meter()
         pipeline = app.build_pipeline(settings, networks, faces, meter, terminal.note)
-        built = app.build_show(settings, ends, pipeline, meter)
+        built = app.build_show(settings, ends, networks.device, pipeline, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
             runs = banner_facts(settings, source, sinks, built.budget.best, built.budget.least)

@@ -73,7 +73,9 @@ def slowest(latency_ms: dict[str, Percentiles]) -> Percentiles:
 def quality_text(quality: Quality, steps: Collection[str]) -> str:
     """Say a quality in words, with those optional steps of the run, ``steps``, that it leaves out."""
     left_out = "".join(f", without {step}" for step in OPTIONAL_STEPS if step in steps and step not in quality.steps)
-    return f"quality {quality.scale:.0%} size{left_out}, a look for new faces every {quality.detect_every_n} frames"
+    flight = f", {quality.in_flight} frames in flight" if quality.in_flight > 1 else ""
+    looks = f"a look for new faces every {quality.detect_every_n} frames"
+    return f"quality {quality.scale:.0%} size{left_out}{flight}, {looks}"
 
 
 def drops_text(drops: dict[str, int]) -> str:

@@ -84,8 +84,11 @@ class Quality:
         scale: size of the working picture over the capture size, in (0, 1].
         detect_every_n: frames between two looks for newcomers, >= 1.
         steps: names of the optional steps that run (see ``swappers.OPTIONAL_STEPS``).
+        in_flight: frames that are worked on at a time where the device works ahead: 1 for the least latency, 2 for more
+            pictures per second.
     """
 
     scale: float
     detect_every_n: int
     steps: frozenset[str]
+    in_flight: int = 1

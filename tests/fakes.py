@@ -5,16 +5,19 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from realtime.errors import SourceError
+from realtime.mailbox import Channel
 from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
-from realtime.types import U8, Frame, Size
+from realtime.types import U8, Frame, Quality, Size
 
+T = TypeVar("T")
 SMALL = Size(32, 24)
 
 
@@ -155,3 +158,24 @@ class FakeSink:
     @property
     def seqs(self) -> list[int]:
         return [seq for seq, _, _ in self.written]
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """A ``Process`` that does all of its work in the second half."""
+
+    work: Callable[[Frame, Quality, float], Frame] = lambda frame, _quality, _now_s: frame
+
+    def begin(self, frame: Frame, quality: Quality) -> tuple[Frame, Quality]:
+        return frame, quality
+
+    def finish(self, begun: tuple[Frame, Quality], now_s: float) -> Frame:
+        return self.work(*begun, now_s)
+
+
+def drain(channel: Channel[T]) -> Iterator[T]:
+    """Read a channel until it has ended."""
+    while not channel.ended:
+        item = channel.get(0.1)
+        if item is not None:
+            yield item

@@ -14,7 +14,7 @@ from realtime.meter import Meter
 from realtime.people.cast import Cast, Everyone, NamedPeople
 from realtime.people.choose import Chooser
 from realtime.people.recognise import open_recogniser
-from realtime.pipeline import Pipeline
+from realtime.pipeline import Painters, Pipeline
 from realtime.placard import placard
 from realtime.swappers import Kit, family, optional_steps, scales
 from realtime.track import Tracker
@@ -34,11 +34,14 @@ def build_pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
         build_cast(settings, networks, faces, meter),
         build_chooser(settings),
-        [kin.open_swapper(identity, kit) for identity in faces.identities],
+        Painters(
+            networks.device,
+            [kin.open_swapper(identity, kit) for identity in faces.identities],
+            build_enhancer(settings, kit),
+        ),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
         on_event,
-        build_enhancer(settings, kit),
     )
 
 
@@ -65,9 +68,14 @@ def build_chooser(settings: Settings) -> Chooser:
     return Chooser("all" if named and which == "largest" else which)
 
 
-def build_budget(settings: Settings) -> Budget:
-    """Make what decides how much work a frame gets; with one level only where quality may not adapt."""
+def build_budget(settings: Settings, *, works_ahead: bool = False) -> Budget:
+    """Make what decides how much work a frame gets; with one level only where quality may not adapt.
+
+    Args:
+        settings: checked.
+        works_ahead: whether the device does, see :class:`engines.contract.Device`.
+    """
     steps = optional_steps(settings.swap.engine, make_masks(settings), bool(settings.enhance.model))
-    least_scale = settings.quality.min_scale if scales(settings.swap.engine) else 1.0
-    levels: Sequence[Level] = ladder(steps, settings.tracking.detect_every_n, least_scale)
+    least_scale = settings.quality.min_scale if scales(settings.swap.engine) and not works_ahead else 1.0
+    levels: Sequence[Level] = ladder(steps, settings.tracking.detect_every_n, least_scale, overlaps=works_ahead)
     return Budget(levels if settings.quality.adaptive else levels[:1], settings.quality.target_fps)

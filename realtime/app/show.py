@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from engines.contract import Device
 from realtime import loop
 from realtime.app.path import build_budget
 from realtime.config import Settings
@@ -73,13 +74,14 @@ def open_one_sink(spec: SinkSpec, settings: Settings, source: SourceInfo) -> Sin
     return open_sink(spec, wish)
 
 
-def build_show(settings: Settings, ends: Ends, pipeline: Pipeline, meter: Meter) -> loop.Show:
+def build_show(settings: Settings, ends: Ends, device: Device, pipeline: Pipeline, meter: Meter) -> loop.Show:
     """Make what the loop runs; nothing is opened before it does."""
     return loop.Show(
         open_source=partial(open_again, ends),
         open_sinks=[partial(open_one_sink, spec, settings) for spec in ends.sinks],
-        process=pipeline.process,
+        process=pipeline,
         meter=meter,
-        budget=build_budget(settings),
+        budget=build_budget(settings, works_ahead=device.works_ahead),
         make_card=placard,
+        attached=device.attached,
     )

@@ -16,7 +16,7 @@ from realtime.identity import read_portrait
 from realtime.meter import Meter
 from realtime.people.cast import Everyone
 from realtime.people.choose import Chooser, Which
-from realtime.pipeline import Pipeline
+from realtime.pipeline import Painters, Pipeline
 from realtime.placard import placard
 from realtime.swappers import Look
 from realtime.swappers.mesh import MeshSwapper, identity_of
@@ -62,9 +62,11 @@ def a_pipeline(
 ) -> tuple[Pipeline, Faulty]:
     portrait, meter = read_portrait(sample_source(), *networks), Meter()
     identity = identity_of(build_texture(portrait.pixels, portrait.mesh))
-    swapper = Faulty(open_device("cpu"), (identity,), Look(), meter)
+    device = open_device("cpu")
+    swapper = Faulty(device, (identity,), Look(), meter)
+    painters = Painters(device, [swapper])
     tracker = Tracker(*networks, 0.5, meter)
-    return Pipeline(tracker, Everyone(), Chooser(which), [swapper], guard(on_lost, 0.2, a_card), meter), swapper
+    return Pipeline(tracker, Everyone(), Chooser(which), painters, guard(on_lost, 0.2, a_card), meter), swapper
 
 
 def shoot(pipeline: Pipeline, pictures: Sequence[U8], quality: Quality = FULL, start: int = 0) -> list[U8]:

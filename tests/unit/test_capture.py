@@ -8,10 +8,9 @@ import pytest
 
 from realtime.capture import FIRST_PICTURE_S, Capture
 from realtime.errors import SourceError
-from realtime.mailbox import drain
 from realtime.meter import Meter
 from realtime.sources import SourceInfo
-from tests.fakes import Fail, FakeClock, FakeSource, Freeze, Pictures
+from tests.fakes import Fail, FakeClock, FakeSource, Freeze, Pictures, drain
 
 GONE = SourceError("unplugged", "plug it in", fatal=False)
 BROKEN = SourceError("damaged", "use another file")

@@ -21,7 +21,7 @@ from realtime.meter import Meter
 from realtime.sinks import Sink, SinkClosed, SinkInfo
 from realtime.sources import SourceInfo
 from realtime.types import U8, Frame, Quality, Size
-from tests.fakes import SMALL, Fail, FakeSink, FakeSource, Freeze, Pictures, picture
+from tests.fakes import SMALL, AtOnce, Fail, FakeSink, FakeSource, Freeze, Pictures, picture
 
 CARD_GREY = 250
 PROMPT_S = 5.0  # the promise is one second; a busy machine may be slower, a blocked device would take for ever
@@ -57,7 +57,7 @@ class Rig:
         show = Show(
             open_source=(lambda _: source) if isinstance(source, FakeSource) else source,
             open_sinks=[returns(sink) if isinstance(sink, FakeSink) else sink for sink in self.sinks],
-            process=self.process,
+            process=AtOnce(self.process),
             meter=self.meter,
             budget=self.budget,
             make_card=lambda size, _title, _lines: picture(CARD_GREY, size),
@@ -471,7 +471,7 @@ def test_an_interrupt_in_the_calling_thread_closes_everything_and_goes_on_up() -
     show = Show(
         open_source=lambda _: source,
         open_sinks=[returns(sink)],
-        process=lambda frame, _quality, _now_s: frame,
+        process=AtOnce(),
         meter=Meter(),
         budget=Budget(ladder((), 15)),
         make_card=lambda size, _title, _lines: picture(CARD_GREY, size),

@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from realtime.mailbox import Handoff, Mailbox, drain
+from realtime.mailbox import Handoff, Mailbox
+from tests.fakes import drain
 
 
 class MailboxMachine(RuleBasedStateMachine):

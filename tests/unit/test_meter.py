@@ -127,8 +127,8 @@ def test_the_snapshot_becomes_json_with_the_promised_keys() -> None:
     assert plain["quality_changes"] == [
         {
             "t_s": 2.0,
-            "from": {"scale": 1.0, "detect_every_n": 15, "steps": ["a", "b"]},
-            "to": {"scale": 0.5, "detect_every_n": 30, "steps": []},
+            "from": {"scale": 1.0, "detect_every_n": 15, "steps": ["a", "b"], "in_flight": 1},
+            "to": {"scale": 0.5, "detect_every_n": 30, "steps": [], "in_flight": 1},
             "why": "too slow",
         }
     ]

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.contract import Device
+from engines.cpu import CpuDevice
 from realtime.enhance import Enhancer
 from realtime.errors import EngineError
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.meter import Meter
 from realtime.people.cast import Cast, Everyone
 from realtime.people.choose import Chooser, Which
-from realtime.pipeline import EAGER, Pipeline
+from realtime.pipeline import EAGER, Painters, Pipeline
 from realtime.swappers import Painted
 from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality, Size
@@ -85,6 +87,7 @@ class Studio:
     make_guard: Callable[[OnLost, float, Callable[[Size], U8]], Guard] = Guard
     cast: Cast = field(default_factory=Everyone)
     enhancer: Enhancer | None = None
+    device: Device = field(default_factory=CpuDevice)
 
     def __post_init__(self) -> None:
         self.scene, self.meter = Scene(), Meter()
@@ -95,11 +98,10 @@ class Studio:
             Tracker(FakeDetector(self.scene), FakeMeshNet(self.scene), 0.5, self.meter),
             self.cast,
             Chooser(self.which),
-            self.swappers,
+            Painters(self.device, self.swappers, self.enhancer),
             self.make_guard(self.on_lost, 0.5, lambda size: picture(9, size)),
             self.meter,
             self.told.append,
-            self.enhancer,
         )
         self.seq, self.later_s = -1, 0.0
         self.size = VGA

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.contract import Device
+from engines.contract import Device, Failure, Report
 from engines.cpu import CpuDevice
 from realtime.enhance import Enhancer
-from realtime.errors import EngineError
+from realtime.errors import DeviceError, EngineError
 from realtime.guard import Guard, OnLost, Outcome
 from realtime.meter import Meter
 from realtime.people.cast import Cast, Everyone
@@ -22,6 +22,7 @@ from realtime.pipeline import EAGER, Painters, Pipeline
 from realtime.swappers import Painted
 from realtime.track import Sighting, Tracker
 from realtime.types import F32, U8, Face, Frame, Quality, Size
+from realtime.works import Works
 from tests.fakes import picture
 from tests.stage import Actor, FakeDetector, FakeMeshNet, Scene
 
@@ -55,6 +56,8 @@ class FakeSwapper:
         part = pixels[top:bottom, left:right]
         if fault == "refuse" or not part.size:
             return False
+        if fault == "not yet":  # a device that works ahead would paint later
+            return True
         if isinstance(fault, Exception):
             part[: len(part) // 4] = 77  # it was half way through
             raise fault
@@ -476,3 +479,84 @@ def test_an_enhancer_that_fails_costs_no_face_and_is_told_once() -> None:
     assert shown.t_capture_s > 8  # a new picture, not one that was held
     assert studio.told == ["faces are shown as they are swapped, not made finer: gfpgan made nothing; use another"]
     assert studio.meter.snapshot().counters["failed enhancer"] == 3
+
+
+class AheadDevice(CpuDevice):
+    """A device that paints when a frame is finished, at most two at a time, and fails as told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_flight: list[int] = []
+        self.report = Report()
+        self.error: Exception | None = None
+
+    def begin(self, pixels: U8) -> None:
+        assert len(self.in_flight) < 2
+        self.in_flight.append(id(pixels))
+
+    def finish(self, pixels: U8) -> Report:
+        assert self.in_flight.pop(0) == id(pixels)
+        if self.error is not None:
+            raise self.error
+        return self.report
+
+
+def ahead() -> tuple[Studio, AheadDevice, Actor]:
+    device = AheadDevice()
+    studio, person = Studio(device=device), Actor(200, 200, 120)
+    studio.scene.actors = [person]
+    studio.settle()
+    return studio, device, person
+
+
+def test_a_face_that_the_device_could_not_paint_is_not_shown_bare() -> None:
+    studio, device, _ = ahead()
+    known = studio.pipeline.faces[0].track_id
+    device.report = Report([Failure(known, EngineError("it made values that are no numbers", "use float32"), True)])
+    studio.swapper.fault = "not yet"
+    studio.check(studio.shoot())
+    assert studio.told == [
+        "pictures cannot be swapped and are not shown: it made values that are no numbers; use float32"
+    ]
+
+
+def test_an_enhancer_that_the_device_could_not_run_costs_no_face() -> None:
+    studio, device, _ = ahead()
+    known = studio.pipeline.faces[0].track_id
+    device.report = Report([Failure(known, EngineError("gfpgan made nothing", "use another"), False)])
+    shown = studio.shoot()
+    studio.check(shown)
+    assert studio.told == ["faces are shown as they are swapped, not made finer: gfpgan made nothing; use another"]
+    assert (shown.pixels != studio.camera).any()
+
+
+def test_a_device_that_fails_shows_no_bare_face_and_takes_the_next_frame() -> None:
+    studio, device, _ = ahead()
+    device.error = DeviceError("the driver is gone", "start again")
+    studio.check(studio.shoot())
+    device.error = None
+    studio.check(studio.shoot())
+    assert not device.in_flight
+    assert studio.told == ["pictures cannot be swapped and are not shown: the driver is gone; start again"]
+
+
+def test_two_frames_in_flight_come_out_as_one_after_the_other() -> None:
+    studio, _, _ = ahead()
+    twin, _, _ = ahead()
+    scene = np.random.default_rng(0).integers(20, 250, (6, 480, 640, 3), np.uint8)
+    frames = [Frame(n, 20 + n / FPS, pixels.copy()) for n, pixels in enumerate(scene)]
+    copies = [Frame(frame.seq, frame.t_capture_s, frame.pixels.copy()) for frame in frames]
+    single = [twin.pipeline.process(frame, FULL, frame.t_capture_s) for frame in copies]
+    works = Works(studio.pipeline, lambda: 20.0)
+    double = [done.frame for frame in frames for done in works.put(frame, replace(FULL, in_flight=2))]
+    double += [done.frame for done in works.flush()]
+    assert [frame.seq for frame in double] == list(range(6))
+    for one, other in zip(single, double, strict=True):
+        np.testing.assert_array_equal(one.pixels, other.pixels)
+
+
+def test_the_device_times_its_steps() -> None:
+    studio, device, _ = ahead()
+    device.report = Report(laps_ms={"swap": 1.5})
+    studio.shoot()
+    assert studio.meter.snapshot().steps["gpu swap"].p50 == pytest.approx(1.5, rel=0.02)

@@ -8,7 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engines.contract import Availability, Device, Engine
 from engines.errors import DeviceError, EngineError
@@ -25,6 +25,8 @@ class Entry(NamedTuple):
         needs: packages to import that it cannot work without.
         install: how to get them.
         providers: whether a runtime can run on several things, see :mod:`engines.providers`.
+        on_device: whether a runtime computes in the memory of the device that is opened, and is given it.
+        takes: another runtime whose models it takes, whether or not a card names it.
         doubtful: whether what a runtime computes is compared with a card's first runtime before it is used, because it
             may take a lower precision than the model states.
     """
@@ -34,11 +36,14 @@ class Entry(NamedTuple):
     install: str
     providers: bool = False
     doubtful: bool = False
+    on_device: bool = False
+    takes: str = ""
 
 
 DEVICES: dict[str, Entry] = {
     "cpu": Entry("engines.cpu:CpuDevice", ("cv2", "numba"), "pip install opencv-python numba"),
 }
+"""Best first; the last one always works."""
 
 RUNTIMES: dict[str, Entry] = {
     "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
@@ -95,6 +100,22 @@ def open_device(name: str) -> Device:
     return device
 
 
+def open_best_device() -> tuple[Device, tuple[str, ...]]:
+    """Open the first device that can be used here.
+
+    Returns:
+        The device, and why each better one is not it.
+    """
+    *better, last = DEVICES
+    reasons: list[str] = []
+    for name in better:
+        try:
+            return open_device(name), tuple(reasons)
+        except DeviceError as error:
+            reasons.append(f"not {error.message.removeprefix('device ')}")
+    return open_device(last), tuple(reasons)
+
+
 def open_engine(
     card: ModelCard,
     runtime: str = "auto",
@@ -102,6 +123,7 @@ def open_engine(
     provider: str = "auto",
     allow_cpu: bool = False,
     batch: int = 1,
+    device: Device | None = None,
 ) -> Engine:
     """Find a model's file, verify it and load it.
 
@@ -115,6 +137,7 @@ def open_engine(
             Other runtimes run on the processor.
         allow_cpu: let operators that the provider lacks go to the processor.
         batch: pictures in one run, >= 1.
+        device: that the run works on, for a runtime that computes in its memory.
 
     Returns:
         The engine; its ``runtime`` says what really runs.
@@ -130,7 +153,9 @@ def open_engine(
     name = card.runtimes[0] if runtime == "auto" else runtime
     entry = _usable(card, name)
     path = store.find(card)
-    extra = {"provider": provider, "allow_cpu": allow_cpu} if entry.providers else {}
+    extra: dict[str, Any] = {"provider": provider, "allow_cpu": allow_cpu} if entry.providers else {}
+    if entry.on_device:
+        extra["device"] = device
     load = partial(_load(entry), path=path, threads=threads or _threads_for(path), **extra)
 
     doubtful = entry.doubtful and name != card.runtimes[0]
@@ -147,9 +172,14 @@ def open_engine(
     return open_batched(card, batch, make) if batch > 1 else make(card)
 
 
+def serves(name: str, card: ModelCard) -> bool:
+    """Say whether a runtime of ``RUNTIMES`` takes the models of a card."""
+    return name in card.runtimes or RUNTIMES[name].takes in card.runtimes
+
+
 def _usable(card: ModelCard, name: str) -> Entry:
     """Find a runtime that serves a card, or raise ``EngineError``."""
-    if name in RUNTIMES and name not in card.runtimes:
+    if name in RUNTIMES and not serves(name, card):
         raise EngineError(
             f"runtime {name!r} cannot serve model {card.name}", f"use one of: {', '.join(card.runtimes)}, or auto"
         )

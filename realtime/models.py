@@ -7,7 +7,7 @@ from types import TracebackType
 
 from engines import registry, store
 from engines.card import ModelCard, load_card
-from engines.contract import Engine, TensorSpec
+from engines.contract import Device, Engine, TensorSpec
 from engines.errors import ModelError
 
 
@@ -19,12 +19,19 @@ class Models:
         threads: see there.
         provider: see there.
         allow_cpu: see there.
+        device: see there.
     """
 
     def __init__(
-        self, runtime: str = "auto", threads: int = 0, provider: str = "auto", allow_cpu: bool = False
+        self,
+        runtime: str = "auto",
+        threads: int = 0,
+        provider: str = "auto",
+        allow_cpu: bool = False,
+        device: Device | None = None,
     ) -> None:
         self._runtime, self._threads, self._provider, self._allow_cpu = runtime, threads, provider, allow_cpu
+        self._device = device
         self._opened: dict[tuple[str, int], Engine] = {}
         self._stack = ExitStack()
 
@@ -90,8 +97,9 @@ class Models:
             ModelError: its file is missing or damaged.
             EngineError: the runtime cannot be used.
         """
-        runtime = self._runtime if self._runtime in card.runtimes else "auto"
-        return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch)
+        chosen = self._runtime != "auto" and registry.serves(self._runtime, card)
+        runtime = self._runtime if chosen else "auto"
+        return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch, self._device)
 
 
 def demand_size(card: ModelCard, spec: TensorSpec) -> None:

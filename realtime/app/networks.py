@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engines import registry, store
+from engines import store
 from engines.card import ModelCard
 from engines.contract import Device
+from realtime.app.device import open_chosen
 from realtime.config import Settings
 from realtime.detect import Detector, open_detector
 from realtime.detect.choice import BEST_FIRST, Choice, Opened, choose
@@ -30,6 +31,7 @@ class Networks:
 
     Attributes:
         device: where pictures are cut and drawn.
+        works_on: what it is and why it is not a better one.
         detector: finds faces.
         mesh_net: finds the mesh of one face.
         models: opens further ones.
@@ -37,6 +39,7 @@ class Networks:
     """
 
     device: Device
+    works_on: str
     detector: Detector
     mesh_net: MeshNet
     models: Models
@@ -46,7 +49,7 @@ class Networks:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What really runs, for the banner: the device, then each network with its runtime."""
         networks = (("networks", f"{name} on {runs}") for name, runs in self.models.facts)
-        return (("device", self.device.name), ("detector", self.looks), *networks)
+        return (("device", self.works_on), ("detector", self.looks), *networks)
 
 
 @contextmanager
@@ -58,13 +61,13 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
         EngineError: a runtime cannot be used.
         DeviceError: the device cannot be used.
     """
-    device = registry.open_device("cpu" if settings.engine.device == "auto" else settings.engine.device)
+    device, words = open_chosen(settings)
     engine = settings.engine
-    with Models(engine.runtime, engine.threads, engine.provider, engine.allow_cpu) as models:
+    with closing(device), Models(engine.runtime, engine.threads, engine.provider, engine.allow_cpu, device) as models:
         chosen = choose_detector(settings, models, device)
         with closing(chosen.detector):
             mesh_net = MeshNet(models.card(MESH_CARD), models.open(MESH_CARD), device)
-            yield Networks(device, chosen.detector, mesh_net, models, chosen.sentence)
+            yield Networks(device, words, chosen.detector, mesh_net, models, chosen.sentence)
 
 
 def choose_detector(settings: Settings, models: Models, device: Device) -> Choice:

@@ -171,8 +171,10 @@ class QualitySettings(Section):
 class EngineSettings(Section):
     """What the networks run on."""
 
-    device: Literal["auto", "cpu"]
-    runtime: Literal["auto", "onnxrt", "openvino"]
+    device: Literal["auto", "cpu", "cuda"]
+    runtime: Literal["auto", "onnxrt", "openvino", "tensorrt"]
+    build: bool
+    fallback: bool
     provider: Literal["auto", "cpu", "cuda", "coreml", "directml", "openvino"]
     allow_cpu: bool
     threads: Annotated[int, Field(ge=0, le=64)]

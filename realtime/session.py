@@ -40,14 +40,14 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
     with app.open_networks(settings) as networks:
-        faces = app.load_faces(settings, networks)
         meter = Meter()
-        pipeline = app.build_pipeline(settings, networks, faces, meter, terminal.note)
-        built = app.build_show(settings, ends, networks.device, pipeline, meter)
+        scene = app.set_up(settings, networks, meter, terminal.note)
+        pipeline = scene.pipeline
+        built = app.build_show(scene.settings, ends, networks.device, pipeline, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
-            runs = banner_facts(settings, source, sinks, built.budget.best, built.budget.least)
-            terminal.banner([*faces.facts, *runs, *networks.facts, *notes])
+            runs = banner_facts(scene.settings, source, sinks, built.budget.best, built.budget.least)
+            terminal.banner([*scene.faces.facts, *runs, *networks.facts, *notes])
             _keep(settings, terminal)
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 

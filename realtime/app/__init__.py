@@ -1,6 +1,7 @@
 """The only place where names become objects: opens what the settings name, in order, and closes it in reverse."""
 
 from realtime.app.faces import SourceFaces, load_faces
+from realtime.app.fallback import Scene, set_up
 from realtime.app.networks import MESH_CARD, Networks, open_networks
 from realtime.app.path import build_budget, build_chooser, build_pipeline
 from realtime.app.show import Ends, build_show, name_ends, open_again, open_one_sink
@@ -9,6 +10,7 @@ __all__ = [
     "MESH_CARD",
     "Ends",
     "Networks",
+    "Scene",
     "SourceFaces",
     "build_budget",
     "build_chooser",
@@ -19,4 +21,5 @@ __all__ = [
     "open_again",
     "open_networks",
     "open_one_sink",
+    "set_up",
 ]

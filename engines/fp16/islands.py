@@ -201,10 +201,9 @@ def _after(view: View, number: int) -> set[int]:
             if reader in found or node.op_type not in (_ON_STATISTICS if small else _APPLIED):
                 continue
             found.add(reader)
-            if small:
-                ahead += node.output
-                for other in node.input:
-                    found |= _statistic(view, other, large) or set()
+            ahead += node.output if small else ()
+            for other in node.input:
+                found |= (_statistic(view, other, large) or set()) if small else _before(view, other)
     return found
 
 

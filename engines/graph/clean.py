@@ -20,7 +20,7 @@ from engines.batch import with_batch
 from engines.card import ModelCard
 from engines.conform import Found, check_file, check_result
 from engines.errors import ModelError
-from engines.graph.view import extract, opset_of, shape_of, typed
+from engines.graph.view import View, extract, opset_of, shape_of, typed
 from engines.onnxrt import ERRORS
 
 OPSETS = range(9, 26)
@@ -126,6 +126,8 @@ def widen(model: ModelProto) -> bool:
     for value in (*graph.input, *graph.output, *graph.value_info):
         if value.type.tensor_type.elem_type == half:
             value.type.tensor_type.elem_type, changed = TensorProto.FLOAT, True
+    if changed:
+        _idle_casts(model)
     return changed
 
 
@@ -180,6 +182,15 @@ def _demand_fixed(card: ModelCard, model: ModelProto) -> None:
             f"model {card.name} has tensors of no fixed size, first {loose[0]!r}",
             "use an export without them, or serve it with runtime onnxrt",
         )
+
+
+def _idle_casts(model: ModelProto) -> None:
+    """Turn casts to the type that a tensor has already into Identity, which folding removes."""
+    kinds = View.of(typed(model)).kinds
+    for node in model.graph.node:
+        if node.op_type == "Cast" and kinds[node.input[0]] == kinds[node.output[0]]:
+            node.op_type = "Identity"
+            del node.attribute[:]
 
 
 def _rename(graph: GraphProto, renamed: Mapping[str, str]) -> None:

@@ -47,11 +47,12 @@ def set_up(settings: Settings, networks: Networks, meter: Meter, tell: Callable[
         ModelError: a model is missing or wrong: that can be mended, so no other swapper is taken.
         EngineError: nothing can run the network, and no other swapper is wanted instead.
     """
+    engine, name = settings.engine, settings.swap.engine
+    gives_way = engine.fallback and engine.runtime == engine.provider == "auto" and name != MESH
     try:
         return _set_up(settings, networks, meter, tell)
     except EngineError as error:
-        engine, name = settings.engine, settings.swap.engine
-        if name == MESH or not engine.fallback or engine.runtime != "auto" or engine.provider != "auto":
+        if not gives_way:
             raise
         tell(f"the mesh swapper is used, because nothing here runs {name}: {error.message}; {error.hint}")
         swap = settings.swap.model_copy(update={"engine": MESH})

@@ -35,7 +35,7 @@ class Paster:
         """See :meth:`engines.contract.Device.paste`."""
         while _area(picture_from_patch) <= FINE * FINE and min(patch.shape[:2]) >= 4:
             patch, picture_from_patch = self._half(patch, picture_from_patch)
-        left, top, right, bottom = _reached(kernels.shown(patch), picture_from_patch, picture.shape)
+        left, top, right, bottom = _reached(kernels.extent(patch[..., 3]), picture_from_patch, picture.shape)
         if left >= right or top >= bottom:
             return
         part_from_patch = picture_from_patch - ((0, 0, left), (0, 0, top))

@@ -147,24 +147,24 @@ def tone(planes: Array, channels: tuple[int, int, int], factor: Array, mean: Arr
 
 
 @_kernel
-def shown(patch: Array) -> tuple[int, int, int, int]:
-    """Find the part of a patch that is not wholly transparent.
+def extent(opacity: Array) -> tuple[int, int, int, int]:
+    """Find the part of a mask that is not 0.
 
     Args:
-        patch: (h, w, 4) uint8, the last channel is its opacity.
+        opacity: (h, w) uint8, may be strided.
 
     Returns:
         Left, top, right and bottom, the last two just outside; all 0 where nothing is shown.
     """
-    left, top, right, bottom = patch.shape[1], patch.shape[0], 0, 0
-    for y in range(patch.shape[0]):
+    left, top, right, bottom = opacity.shape[1], opacity.shape[0], 0, 0
+    for y in range(opacity.shape[0]):
         first = 0
-        while first < patch.shape[1] and patch[y, first, 3] == 0:
+        while first < opacity.shape[1] and opacity[y, first] == 0:
             first += 1
-        if first == patch.shape[1]:
+        if first == opacity.shape[1]:
             continue
-        last = patch.shape[1]
-        while last > right and patch[y, last - 1, 3] == 0:
+        last = opacity.shape[1]
+        while last > right and opacity[y, last - 1] == 0:
             last -= 1
         left, right, top, bottom = min(left, first), max(right, last), min(top, y), y + 1
     return (left, top, right, bottom) if bottom else (0, 0, 0, 0)

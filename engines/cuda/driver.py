@@ -1,8 +1,8 @@
 """The seam to CUDA: streams, events, memory, copies, kernels, graphs; a law with several back ends, knows no picture.
 
 Everything takes the primary context, which CuPy and TensorRT use too: a context of its own makes their handles
-invalid. Nothing waits except ``Event.wait``; nothing synchronises the device. A handle or an address is a plain integer,
-so that every library can be given it.
+invalid. Nothing waits except ``Event.wait``; nothing synchronises the device. A handle or an address is a plain
+integer, so that every library can be given it.
 """
 
 from __future__ import annotations

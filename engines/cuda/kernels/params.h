@@ -28,3 +28,16 @@ struct Measured {           // 16 x 4 bytes
     int painted;            // 1 when the paste kernel painted, 0 when it refused
     int spare;
 };
+
+struct MeshBlock {          // 8 x 4 bytes
+    int left, top, width, height; // rectangle of the picture that the mesh may cover; mesh points count from its corner
+    int pitch;              // bytes from row to row of the picture
+    int triangles;          // how many
+    int texture_side, opacity_side;
+};
+
+struct MarkBlock {          // 8 x 4 bytes
+    int width, height, pitch; // of the picture
+    int columns, rows;      // of cells
+    int spare[3];
+};

@@ -1,0 +1,101 @@
+// Lets g++ build the CUDA kernels: what the compiler of CUDA knows by itself, as plain C++, one thread after the other.
+#pragma once
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __forceinline__ inline
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+using std::max;
+using std::min;
+
+static inline unsigned long long atomicMin(unsigned long long* at, unsigned long long value) {
+    unsigned long long before = *at;
+    if (value < before) *at = value;
+    return before;
+}
+
+// Barriers: the threads of a block are fibres, and one that waits lets the others run up to the same place.
+namespace fibres {
+
+struct Fibre {
+    ucontext_t context;
+    dim3 thread;
+    bool ended;
+    std::vector<char> stack;
+};
+
+static ucontext_t scheduler;
+static Fibre* current;
+static void (*body)(void*);
+static void* arguments;
+
+static void enter() {
+    body(arguments);
+    current->ended = true;
+    swapcontext(&current->context, &scheduler);
+}
+
+static void wait() { swapcontext(&current->context, &scheduler); }
+
+static void run_block(void (*kernel)(void*), void* given) {
+    body = kernel;
+    arguments = given;
+    std::vector<Fibre> all(blockDim.x * blockDim.y * blockDim.z);
+    for (size_t n = 0; n < all.size(); ++n) {
+        Fibre& fibre = all[n];
+        fibre.ended = false;
+        fibre.stack.resize(64 * 1024);
+        fibre.thread = {(unsigned)(n % blockDim.x), (unsigned)(n / blockDim.x % blockDim.y),
+                        (unsigned)(n / blockDim.x / blockDim.y)};
+        getcontext(&fibre.context);
+        fibre.context.uc_stack.ss_sp = fibre.stack.data();
+        fibre.context.uc_stack.ss_size = fibre.stack.size();
+        fibre.context.uc_link = &scheduler;
+        makecontext(&fibre.context, enter, 0);
+    }
+    for (size_t left = all.size(); left > 0;) {
+        for (Fibre& fibre : all) {
+            if (fibre.ended) continue;
+            current = &fibre;
+            threadIdx = fibre.thread;
+            swapcontext(&scheduler, &fibre.context);
+            left -= fibre.ended;
+        }
+    }
+}
+
+static void run_plain(void (*kernel)(void*), void* given) {
+    for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
+        for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
+            for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) kernel(given);
+}
+
+template <typename F>
+static void launch(const unsigned* grid, const unsigned* block, bool barriers, F&& kernel) {
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {block[0], block[1], block[2]};
+    void (*call)(void*) = [](void* given) { (*static_cast<typename std::remove_reference<F>::type*>(given))(); };
+    for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
+        for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
+            for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
+                barriers ? run_block(call, &kernel) : run_plain(call, &kernel);
+}
+
+}  // namespace fibres
+
+#define __syncthreads() fibres::wait()

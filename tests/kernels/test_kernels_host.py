@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -18,7 +20,7 @@ from engines.cpu import CpuDevice
 from engines.cuda import blocks
 from engines.lane import tile_of
 from realtime.types import F32, F64, U8
-from tests.kernels.host import HostKernels
+from tests.kernels.host import KERNELS, HostKernels
 
 pytestmark = pytest.mark.kernels_host
 DEVICE = CpuDevice()
@@ -317,3 +319,23 @@ def test_a_mark_is_a_smooth_pattern_of_light(kernels: HostKernels) -> None:
     apart = np.abs(ours - right)
     assert apart.max() <= 1
     assert (apart > 0).mean() < 0.01
+
+
+def test_the_blocks_are_laid_out_as_the_kernels_declare_them(kernels: HostKernels, tmp_path: Path) -> None:
+    names = {"CropBlock": blocks.CROP, "PasteBlock": blocks.PASTE, "MeshBlock": blocks.MESH, "MarkBlock": blocks.MARK}
+    lines = [f'printf("{kind} %zu\\n", sizeof({kind}));' for kind in (*names, "Measured")]
+    for kind, dtype in names.items():
+        lines += [f'printf("{kind}.{field} %zu\\n", offsetof({kind}, {field}));' for field in dtype.names or ()]
+    declared = {"before": "before_mean", "after": "after_mean", "low": "low", "high": "high", "painted": "painted"}
+    for field, name in declared.items():
+        lines.append(f'printf("Measured.{field} %zu\\n", offsetof(Measured, {name}));')
+    source, program = tmp_path / "layout.cpp", tmp_path / "layout"
+    text = "\n".join(["#include <stddef.h>", "#include <stdio.h>", '#include "params.h"', "int main() {", *lines, "}"])
+    source.write_text(text, encoding="utf-8")
+    subprocess.run(["g++", f"-I{KERNELS}", "-o", str(program), str(source)], check=True)
+    said = dict(line.split() for line in subprocess.check_output([str(program)], text=True).splitlines())
+    for kind, dtype in {**names, "Measured": blocks.MEASURED}.items():
+        assert int(said[kind]) == dtype.itemsize, kind
+        for field, (_, offset) in (dtype.fields or {}).items():
+            if field != "spare":
+                assert int(said[f"{kind}.{field}"]) == offset, (kind, field)

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include "params.h"
+#include "tensor.h"
 
 __device__ __forceinline__ float tap(const unsigned char* picture, const CropBlock& block, int x, int y, int channel) {
     bool inside = x >= 0 && y >= 0 && x < block.width && y < block.height;
@@ -39,7 +40,7 @@ __device__ void crop(const unsigned char* picture, const CropBlock* blocks, T* o
             float pixel = fmaf(fy, lower, (1.0f - fy) * upper);
             int k = rgb ? 2 - channel : channel;
             size_t to = nhwc ? 3 * (size_t)i + k : ((size_t)tile * 3 + k) * plane + at;
-            store(out, to, (pixel - mean[k]) * scale[k]);
+            store(out, to, (pixel - one_of(mean, k)) * one_of(scale, k));
         }
     }
 }

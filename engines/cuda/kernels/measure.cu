@@ -11,6 +11,9 @@
 #define THREADS 256
 #define TONE_STEP 4  // as engines.contract.TONE_STEP
 
+#define ENDLESS __int_as_float(0x7f800000)
+#define NO_NUMBER __int_as_float(0x7fffffff)
+
 struct Extent {
     float low, high;
     int broken;  // a value is not finite
@@ -27,12 +30,12 @@ template <typename T>
 __device__ void extent(const T* output, Extent* extents, const Layout& layout) {
     __shared__ Extent shared[THREADS];
     const int plane = layout.width * layout.height, total = layout.tiles * layout.tiles * plane * 3;
-    Extent mine = {INFINITY, -INFINITY, 0, 0};
+    Extent mine = {ENDLESS, -ENDLESS, 0, 0};
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
         float value = load(output, i);
         int k = layout.nhwc ? i % 3 : i / plane % 3;
-        float level = fmaf(value, layout.factor[k], layout.mean[k]);
-        widen(mine, isfinite(value) ? Extent{level, level, 0, 0} : Extent{INFINITY, -INFINITY, 1, 0});
+        float level = fmaf(value, one_of(layout.factor, k), one_of(layout.mean, k));
+        widen(mine, isfinite(value) ? Extent{level, level, 0, 0} : Extent{ENDLESS, -ENDLESS, 1, 0});
     }
     shared[threadIdx.x] = mine;
     for (int reach = THREADS / 2; reach > 0; reach /= 2) {
@@ -65,14 +68,14 @@ __device__ void tone(const T* tensor, const Layout& layout, const float* weight,
         float all = 0, sum = 0, spread = 0;
         for (int i = threadIdx.x; i < cells; i += THREADS) {
             int x = i % columns * TONE_STEP, y = i / columns * TONE_STEP;
-            float level = fmaf(load(tensor, place(layout, 0, x, y, channel)), layout.factor[k], layout.mean[k]);
+            float level = fmaf(load(tensor, place(layout, 0, x, y, channel)), one_of(layout.factor, k), one_of(layout.mean, k));
             all += weight[i];
             sum = fmaf(weight[i], level, sum);
         }
         float share = total_of(all, shared), middle = total_of(sum, shared) / share;
         for (int i = threadIdx.x; i < cells; i += THREADS) {
             int x = i % columns * TONE_STEP, y = i / columns * TONE_STEP;
-            float level = fmaf(load(tensor, place(layout, 0, x, y, channel)), layout.factor[k], layout.mean[k]);
+            float level = fmaf(load(tensor, place(layout, 0, x, y, channel)), one_of(layout.factor, k), one_of(layout.mean, k));
             spread = fmaf(weight[i], (level - middle) * (level - middle), spread);
         }
         float variance = total_of(spread, shared) / share;
@@ -93,10 +96,10 @@ __device__ void measure(const T* target, const T* output, const Extent* extents,
         tone(output, after, weight, measured->after_mean, measured->after_deviation, shared);
     }
     if (threadIdx.x == 0) {
-        Extent whole = {INFINITY, -INFINITY, 0, 0};
+        Extent whole = {ENDLESS, -ENDLESS, 0, 0};
         for (int i = 0; i < count; ++i) widen(whole, extents[i]);
-        measured->low = whole.broken ? NAN : whole.low;
-        measured->high = whole.broken ? NAN : whole.high;
+        measured->low = whole.broken ? NO_NUMBER : whole.low;
+        measured->high = whole.broken ? NO_NUMBER : whole.high;
         measured->painted = 0;
     }
 }

@@ -21,8 +21,8 @@ __device__ bool is_picture(const Measured& measured, const PasteBlock& block) {
 template <typename T>
 __device__ int developed(const T* output, const Layout& layout, const PasteBlock& block, int x, int y, int channel) {
     int k = layout.rgb ? 2 - channel : channel, span = 1 << block.level, sum = 0;
-    float times = layout.factor[k] * block.gain[channel];
-    float plus = fmaf(layout.mean[k], block.gain[channel], block.offset[channel]);
+    float times = one_of(layout.factor, k) * one_of(block.gain, channel);
+    float plus = fmaf(one_of(layout.mean, k), one_of(block.gain, channel), one_of(block.offset, channel));
     for (int j = y * span; j < (y + 1) * span; ++j)
         for (int i = x * span; i < (x + 1) * span; ++i) {
             int tile = j % layout.tiles * layout.tiles + i % layout.tiles;
@@ -59,12 +59,14 @@ __device__ void paste(unsigned char* picture, const PasteBlock* blocks, const T*
         float fx = px - (float)left, fy = py - (float)top;
         float share[4] = {(1 - fx) * (1 - fy), fx * (1 - fy), (1 - fx) * fy, fx * fy};
         float opaque = 0;
+#pragma unroll
         for (int n = 0; n < 4; ++n)
             opaque = fmaf(share[n], (float)shown(opacity, side_x, side_y, block.level, left + n % 2, top + n / 2), opaque);
         int over = rounded(opaque);
         if (over == 0) continue;
         for (int channel = 0; channel < 3; ++channel) {
             float level = 0;
+#pragma unroll
             for (int n = 0; n < 4; ++n) {
                 int at_x = left + n % 2, at_y = top + n / 2;
                 if (at_x < 0 || at_y < 0 || at_x >= across || at_y >= down) continue;

@@ -12,6 +12,11 @@ struct Layout {
 __device__ __forceinline__ float load(const float* tensor, size_t at) { return tensor[at]; }
 __device__ __forceinline__ float load(const __half* tensor, size_t at) { return __half2float(tensor[at]); }
 
+// One of three, without an index that would put them into memory.
+__device__ __forceinline__ float one_of(const float* three, int k) {
+    return k == 0 ? three[0] : k == 1 ? three[1] : three[2];
+}
+
 // Place of a channel (0 blue, 1 green, 2 red) of a pixel of one tile.
 __device__ __forceinline__ size_t place(const Layout& layout, int tile, int x, int y, int channel) {
     int k = layout.rgb ? 2 - channel : channel, plane = layout.width * layout.height, at = y * layout.width + x;

@@ -20,6 +20,12 @@ struct dim3 {
 
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
 
+static inline float __int_as_float(int bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 using std::max;
 using std::min;
 

@@ -146,6 +146,9 @@ class Driver(Protocol):
     def stream(self, name: str, urgent: bool = False) -> Stream:
         """Make a stream; an urgent one goes before others where the device has to choose."""
 
+    def stream_of(self, handle: int) -> Stream:
+        """Find a stream that this driver made, by its handle: engines are given handles."""
+
     def event(self, timing: bool = False) -> Event:
         """Make an event; until its first recording it has happened."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,7 @@ class Engine(Protocol):
         """Free the model. Safe to call twice."""
 
 
+@runtime_checkable
 class SlottedEngine(Engine, Protocol):
     """An engine that computes on a GPU, from and into memory that it is given, for several frames in flight.
 

@@ -336,6 +336,6 @@ def test_the_blocks_are_laid_out_as_the_kernels_declare_them(kernels: HostKernel
     said = dict(line.split() for line in subprocess.check_output([str(program)], text=True).splitlines())
     for kind, dtype in {**names, "Measured": blocks.MEASURED}.items():
         assert int(said[kind]) == dtype.itemsize, kind
-        for field, (_, offset) in (dtype.fields or {}).items():
+        for field, (_, offset, *_) in (dtype.fields or {}).items():
             if field != "spare":
                 assert int(said[f"{kind}.{field}"]) == offset, (kind, field)

@@ -1,0 +1,221 @@
+"""The NVIDIA device: frames go up once, are cut, swapped and blended there, and the painted part comes back once.
+
+Five streams overlap, ordered by events that are made once::
+
+    copy in --uploaded--> detect                      (looks for newcomers)
+              `---------> swap --made--> blend --painted--> copy out --downloaded--> finish
+                           ^------painted------'      (the next face of the frame)
+
+A frame has one of two slots, and nothing of a slot is used again before ``finish`` has waited for it: that is the one
+wait of a frame. What is small and lies on the host anyway (crops for the processor's networks, textures of meshes that
+are read) is worked on there, by the processor's own device, while the GPU is busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.contract import Availability, CropPlan, Engine, Report, SlottedEngine, TensorSpec
+from engines.cpu import CpuDevice
+from engines.cuda import opening
+from engines.cuda.drawing import Drawing
+from engines.cuda.driver import Driver
+from engines.cuda.lane import CudaLane
+from engines.cuda.lanes import HostedLane, SlottedLane
+from engines.cuda.slot import Slot
+from engines.errors import DeviceError
+
+SLOTS = 2
+"""Frames in flight: one that is worked on and one that goes up or down. A third would be latency with a name."""
+
+
+def probe() -> Availability:
+    """Say whether there is a GPU that can be driven."""
+    return opening.probe()
+
+
+class CudaDevice:
+    """See :class:`engines.contract.Device`, which its methods follow. Used by one thread at a time.
+
+    Args:
+        driver: the GPU; ``None`` opens the first one. Closed with the device.
+
+    Attributes:
+        host: works on what lies on the host.
+        remarks: what does not run as well as it should, and why, for ``doctor``.
+    """
+
+    def __init__(self, driver: Driver | None = None) -> None:
+        self.driver = driver or opening.open_driver()
+        self.host, self.remarks = CpuDevice(), list[str]()
+        self._copy_in, self._detect, self._swap, self.blend, self._copy_out = (
+            self.driver.stream(name, urgent=name in ("swap", "blend"))
+            for name in ("copy in", "detect", "swap", "blend", "copy out")
+        )
+        steps = tuple(s.name for s in (self._copy_in, self._detect, self._swap, self.blend, self._copy_out))
+        self._slots = [Slot(number, self.driver, steps) for number in range(SLOTS)]
+        self._drawing = Drawing(self.driver, self.blend)
+        self._lanes: list[CudaLane] = []
+        self._next, self._closed = 0, False
+
+    @property
+    def name(self) -> str:
+        """The GPU and what drives it."""
+        gpu, (major, minor) = self.driver.gpu, self.driver.gpu.capability
+        return f"cuda ({gpu.name}, compute {major}.{minor}, {self.driver.back_end})"
+
+    @property
+    def works_ahead(self) -> bool:
+        """It does."""
+        return True
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Make the GPU's context current in the calling thread."""
+        return self.driver.attached()
+
+    def memory(self) -> Sequence[tuple[str, str, int]]:
+        """Everything that is allocated: where, what for, bytes."""
+        return self.driver.allocations()
+
+    def begin(self, pixels: NDArray[np.uint8]) -> None:
+        """Send the picture up."""
+        slot = self._slots[self._next]
+        if slot.pixels is not None:
+            raise DeviceError(f"{SLOTS} frames are in flight already", "report this as a bug")
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or not pixels.flags.c_contiguous:
+            raise DeviceError(
+                f"a frame must be C-contiguous bytes, got {pixels.dtype} {pixels.shape}", "report this as a bug"
+            )
+        with self.driver.range("begin"):
+            picture = slot.begin(pixels)
+            self._next = (self._next + 1) % SLOTS
+            lap = slot.laps[self._copy_in.name]
+            lap.begin(self._copy_in)
+            self.driver.copy_in(picture.device.address, picture.sent.array, self._copy_in)
+            lap.end(self._copy_in)
+            self._copy_in.record(slot.uploaded)
+
+    def submit(self, pixels: NDArray[np.uint8]) -> None:
+        """Let the painted part come back."""
+        slot = self.slot_of(pixels)
+        if slot is None or slot.submitted:
+            return
+        slot.submitted = True
+        with self.driver.range("submit"):
+            # What only looked at the picture ends here too: the slot is used again after this.
+            for event in (slot.uploaded, *slot.made, *([slot.painted] if slot.touched else [])):
+                self._copy_out.wait_for(event)
+            lap = slot.laps[self._copy_out.name]
+            lap.begin(self._copy_out)
+            slot.fetch_changed(self._copy_out)
+            lap.end(self._copy_out)
+            self._copy_out.record(slot.downloaded)
+
+    def finish(self, pixels: NDArray[np.uint8]) -> Report:
+        """Wait for the frame."""
+        slot = self.slot_of(pixels)
+        if slot is None:
+            return Report()
+        try:
+            self.submit(pixels)
+            with self.driver.range("wait"):
+                slot.downloaded.wait()
+            failures = slot.failures()
+            slot.put_back()
+            times = {step: lap.take() for step, lap in slot.laps.items()}
+            return Report(failures, {step: ms for step, ms in times.items() if ms is not None})
+        finally:
+            slot.end()
+
+    def lane(self, plan: CropPlan, engine: Engine) -> CudaLane:
+        """Make a lane; what is painted runs on the swap stream, what is only read on the detect stream."""
+        stream = self._swap if plan.picture >= 0 else self._detect
+        kind = SlottedLane if isinstance(engine, SlottedEngine) else HostedLane
+        made = kind(self, plan, engine, stream, SLOTS)
+        self._lanes.append(made)
+        return made
+
+    def slot_of(self, pixels: NDArray[np.uint8]) -> Slot | None:
+        """The slot of a frame that has begun, ``None`` for any other picture."""
+        return next((slot for slot in self._slots if slot.holds(pixels)), None)
+
+    def draw(
+        self,
+        picture: NDArray[np.uint8],
+        mesh: NDArray[np.float32],
+        attributes: NDArray[np.float32],
+        triangles: NDArray[np.int32],
+        texture: NDArray[np.uint8],
+        opacity: NDArray[np.float32],
+    ) -> None:
+        """Draw into a frame that has begun, or on the host into any other picture."""
+        slot = self.slot_of(picture)
+        if slot is None:
+            self.host.draw(picture, mesh, attributes, triangles, texture, opacity)
+        else:
+            self._drawing.draw(slot, picture, mesh, attributes, triangles, texture, opacity)
+
+    def crop(
+        self,
+        picture: NDArray[np.uint8],
+        picture_from_crop: NDArray[np.float64],
+        spec: TensorSpec,
+        out: NDArray[np.float32],
+    ) -> None:
+        """Cut for a network that takes arrays of the host, from the picture as it came."""
+        self.host.crop(picture, picture_from_crop, spec, out)
+
+    def develop(
+        self,
+        tensor: NDArray[np.float32],
+        spec: TensorSpec,
+        gain: NDArray[np.float32],
+        offset: NDArray[np.float32],
+        out: NDArray[np.uint8],
+    ) -> tuple[float, float]:
+        """On the host."""
+        return self.host.develop(tensor, spec, gain, offset, out)
+
+    def tone(
+        self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
+    ) -> None:
+        """On the host."""
+        self.host.tone(tensor, spec, weight, out)
+
+    def paste(
+        self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
+    ) -> None:
+        """Into a picture that was not begun, on the host."""
+        if self.slot_of(picture) is not None:
+            raise DeviceError("a patch of the host cannot be pasted on a GPU", "report this as a bug")
+        self.host.paste(picture, patch, picture_from_patch)
+
+    def unwrap(
+        self,
+        picture: NDArray[np.uint8],
+        mesh: NDArray[np.float32],
+        facing: NDArray[np.float32],
+        corners: NDArray[np.int32],
+        weights: NDArray[np.float32],
+        out: NDArray[np.float32],
+        seen: NDArray[np.float32],
+    ) -> None:
+        """On the host, from the picture as it came: the result is wanted there."""
+        self.host.unwrap(picture, mesh, facing, corners, weights, out, seen)
+
+    def close(self) -> None:
+        """Free everything, the last made first."""
+        if self._closed:
+            return
+        self._closed = True
+        with self.driver.attached():
+            for lane in reversed(self._lanes):
+                lane.close()
+            self._drawing.free()
+            for slot in reversed(self._slots):
+                slot.free()
+        self.driver.close()

@@ -1,0 +1,210 @@
+"""A place for one frame in flight: its picture on the device, what is known of it, and what its work waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.contract import CropPlan, Failure
+from engines.cuda.blocks import NOWHERE, Block, Rectangle
+from engines.cuda.driver import Buffer, Driver, Event, Pinned, Stream
+from engines.cuda.staging import Staging
+from engines.lane import no_picture, one_colour
+
+
+class Lap:
+    """Time on the device from the first to the last thing of one kind in a frame."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._begin, self._end = driver.event(timing=True), driver.event(timing=True)
+        self._open = self._closed = False
+
+    def begin(self, stream: Stream) -> None:
+        """Mark the first beginning."""
+        if not self._open:
+            stream.record(self._begin)
+            self._open = True
+
+    def end(self, stream: Stream) -> None:
+        """Mark an end; the last one counts."""
+        stream.record(self._end)
+        self._closed = True
+
+    def take(self) -> float | None:
+        """The time in ms of a finished frame; ``None`` where nothing of this kind was done."""
+        done, self._open, self._closed = self._open and self._closed, False, False
+        return self._end.ms_since(self._begin) if done else None
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """One face that was painted, or perhaps was not.
+
+    Attributes:
+        who: number of the person.
+        plan: of the lane.
+        measured: what the kernels said; valid when the frame is finished.
+        keep: takes the tones of a face that was painted.
+    """
+
+    who: int
+    plan: CropPlan
+    measured: Block
+    keep: Callable[[int, Block], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Memory for a picture of one size.
+
+    Attributes:
+        width: in pixels.
+        height: in pixels.
+        sent: pinned, where it is copied from.
+        device: on the device, rows of ``pitch`` bytes.
+        back: pinned, where the painted rectangle comes back to.
+        aside: on the device, the unpainted part under a mesh.
+        nearest: on the device, the triangle of each pixel.
+    """
+
+    width: int
+    height: int
+    sent: Pinned
+    device: Buffer
+    back: Pinned
+    aside: Buffer
+    nearest: Buffer
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from row to row, here as on the host."""
+        return 3 * self.width
+
+    def free(self) -> None:
+        """Free all of it."""
+        for part in (self.sent, self.device, self.back, self.aside, self.nearest):
+            part.free()
+
+
+class Slot:
+    """One of the frames in flight.
+
+    Attributes:
+        uploaded: the picture is on the device.
+        painted: what was painted so far is in it.
+        downloaded: the painted part is back.
+    """
+
+    def __init__(self, number: int, driver: Driver, steps: tuple[str, ...]) -> None:
+        self.number, self._driver = number, driver
+        self.staging = Staging(driver, f"numbers of frame {number}")
+        self.uploaded, self.painted, self.downloaded = (driver.event() for _ in range(3))
+        self.laps = {step: Lap(driver) for step in steps}
+        self.picture: Picture | None = None
+        self.pixels: NDArray[np.uint8] | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self.changed, self.submitted, self.touched = NOWHERE, False, False
+        self.made: list[Event] = []
+        self.paints: list[Paint] = []
+
+    def begin(self, pixels: NDArray[np.uint8]) -> Picture:
+        """Take a frame up; memory is only allocated when its size is another than before."""
+        height, width = pixels.shape[:2]
+        if self.picture is None or (self.picture.width, self.picture.height) != (width, height):
+            self._allocate(width, height)
+        assert self.picture is not None
+        self._clear()
+        self.pixels = pixels
+        self.staging.clear()
+        np.copyto(self.picture.sent.array, pixels.reshape(-1))
+        return self.picture
+
+    def end(self) -> None:
+        """Let the frame go; the slot is free."""
+        self.pixels = None
+
+    def holds(self, array: NDArray[np.uint8]) -> bool:
+        """Whether an array lies within the frame of this slot."""
+        if self.pixels is None:
+            return False
+        first = self.pixels.ctypes.data
+        return first <= array.ctypes.data < first + self.pixels.nbytes
+
+    def rectangle_of(self, part: NDArray[np.uint8]) -> Rectangle:
+        """Where a view lies in the frame."""
+        assert self.pixels is not None
+        assert self.picture is not None
+        top, bytes_in = divmod(part.ctypes.data - self.pixels.ctypes.data, self.picture.pitch)
+        left = bytes_in // 3
+        return Rectangle(left, top, left + part.shape[1], top + part.shape[0])
+
+    def paint_into(self, rectangle: Rectangle, stream: Stream) -> None:
+        """Note that a part has been painted, by what the stream has been given."""
+        self.changed = self.changed.joined(rectangle)
+        self.touched = True
+        stream.record(self.painted)
+
+    def fetch_changed(self, stream: Stream) -> None:
+        """Bring the painted part back."""
+        if self.changed.empty or self.picture is None:
+            return
+        left, top, right, bottom = self.changed
+        rows, nbytes = bottom - top, 3 * (right - left)
+        target = self.picture.back.array[: rows * nbytes].reshape(rows, nbytes)
+        source = self.picture.device.address + top * self.picture.pitch + 3 * left
+        self._driver.copy_rows_out(target, source, self.picture.pitch, stream)
+
+    def put_back(self) -> None:
+        """Put what came back into the frame's own array."""
+        if self.changed.empty or self.pixels is None or self.picture is None:
+            return
+        left, top, right, bottom = self.changed
+        shape = bottom - top, right - left, 3
+        back = self.picture.back.array[: shape[0] * shape[1] * 3].reshape(shape)
+        self.pixels[top:bottom, left:right] = back
+
+    def failures(self) -> tuple[Failure, ...]:
+        """Say which faces were not painted, and note the tones of the others."""
+        failed = []
+        for paint in self.paints:
+            measured = paint.measured[0]
+            if measured["painted"]:
+                paint.keep(paint.who, measured)
+                continue
+            low, high = float(measured["low"]), float(measured["high"])
+            if high - low >= paint.plan.least_range:
+                error = one_colour(paint.plan.name, *measured["after"][:3].tolist())
+            else:
+                error = no_picture(paint.plan.name, low, high)
+            failed.append(Failure(paint.who, error, paint.plan.bares))
+        return tuple(failed)
+
+    def free(self) -> None:
+        """Free everything."""
+        if self.picture is not None:
+            self.picture.free()
+            self.picture = None
+        self.staging.free()
+
+    def _allocate(self, width: int, height: int) -> None:
+        if self.picture is not None:
+            self.picture.free()
+            self.picture = None
+        size, frame = width * height, self.number
+        parts: list[Buffer | Pinned] = []
+        try:
+            parts.append(self._driver.pinned(3 * size, f"picture of frame {frame}, sent"))
+            parts.append(self._driver.buffer(3 * size, f"picture of frame {frame}"))
+            parts.append(self._driver.pinned(3 * size, f"picture of frame {frame}, back"))
+            parts.append(self._driver.buffer(3 * size, f"picture of frame {frame} under a mesh"))
+            parts.append(self._driver.buffer(8 * size, f"triangles of frame {frame}"))
+        except BaseException:
+            for part in parts:
+                part.free()
+            raise
+        self.picture = Picture(width, height, *parts)  # type: ignore[arg-type]  # in this order

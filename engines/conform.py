@@ -101,12 +101,26 @@ def check_call(card: ModelCard, tensors: Sequence[NDArray[Any]]) -> None:
     if len(tensors) != len(card.inputs):
         raise EngineError(f"{card.name} takes {len(card.inputs)} inputs, got {len(tensors)}", "report this as a bug")
     for spec, tensor in zip(card.inputs, tensors, strict=True):
-        if tensor.dtype != spec.dtype or not fits(tensor.shape, spec.shape) or not tensor.flags.c_contiguous:
-            raise EngineError(
-                f"{card.name}: {spec.name!r} must be a C-contiguous {spec.dtype} {spec.shape}, "
-                f"got {tensor.dtype} {tensor.shape}",
-                "report this as a bug",
-            )
+        check_tensor(card, spec, tensor)
+
+
+def check_tensor(card: ModelCard, spec: TensorSpec, tensor: NDArray[Any]) -> None:
+    """Refuse an array that an input does not take.
+
+    Args:
+        card: the card.
+        spec: of the input.
+        tensor: for it.
+
+    Raises:
+        EngineError: its shape, type or memory layout is wrong.
+    """
+    if tensor.dtype != spec.dtype or not fits(tensor.shape, spec.shape) or not tensor.flags.c_contiguous:
+        raise EngineError(
+            f"{card.name}: {spec.name!r} must be a C-contiguous {spec.dtype} {spec.shape}, "
+            f"got {tensor.dtype} {tensor.shape}",
+            "report this as a bug",
+        )
 
 
 def check_result(card: ModelCard, spec: TensorSpec, shape: tuple[int, ...]) -> None:

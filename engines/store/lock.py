@@ -22,12 +22,13 @@ _LOOK_AGAIN_S = 0.05
 
 
 @contextmanager
-def alone(path: Path, *, wait: bool = False) -> Iterator[None]:
+def alone(path: Path, *, wait: bool = False, doing: str = "fetching") -> Iterator[None]:
     """Keep every other process (and every other lock in this one) out while a file is written.
 
     Args:
         path: the file that will be written; its folder exists.
         wait: until the other one is done; for what takes no time.
+        doing: what is done with the file, for people.
 
     Yields:
         While the lock is held.
@@ -40,7 +41,7 @@ def alone(path: Path, *, wait: bool = False) -> Iterator[None]:
     try:
         while not _try(handle, path):
             if not wait:
-                raise ModelError(f"another doppelcam is fetching {path.name} right now", "wait until it is done")
+                raise ModelError(f"another doppelcam is {doing} {path.name} right now", "wait until it is done")
             time.sleep(_LOOK_AGAIN_S)
         yield
     finally:

@@ -1,0 +1,84 @@
+"""How far a build has come, from what its process tells; knows how long stages take, not what happens in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engines.building.messages import Message, PhaseBegun, PhaseDone, Stage, StepDone
+
+STAGES: Mapping[str, int] = {
+    "checking the model": 2,
+    "preparing the graph": 10,
+    "calibrating": 60,
+    "converting": 8,
+    "building": 120,
+    "writing": 2,
+}
+"""Parts of a build in their order -> how long each takes, about, in seconds of a network of inswapper's size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One of the phases under way.
+
+    Attributes:
+        name: in TensorRT's words.
+        parent: the phase that it is part of; empty for none.
+        done: steps.
+        steps: all of them.
+    """
+
+    name: str
+    parent: str
+    done: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is.
+
+    Attributes:
+        stage: in :data:`STAGES`.
+        share: of the whole, 0..1; never less than before. An estimate: nobody knows how long the next step takes.
+        phases: those under way, outermost first.
+    """
+
+    stage: str = next(iter(STAGES))
+    share: float = 0.0
+    phases: tuple[Phase, ...] = ()
+
+    def after(self, message: Message) -> Progress:
+        """Say how far the build is when it has told one thing more."""
+        match message:
+            case Stage(name):
+                return _moved(self, replace(self, stage=name, phases=()))
+            case PhaseBegun(name, parent, steps):
+                return _moved(self, replace(self, phases=(*self.phases, Phase(name, parent, 0, max(steps, 1)))))
+            case StepDone(name, step):
+                done = (
+                    replace(phase, done=min(max(phase.done, step + 1), phase.steps)) if phase.name == name else phase
+                    for phase in self.phases
+                )
+                return _moved(self, replace(self, phases=tuple(done)))
+            case PhaseDone(name):
+                return _moved(self, replace(self, phases=tuple(p for p in self.phases if p.name != name)))
+            case _:
+                return self
+
+
+def _moved(before: Progress, now: Progress) -> Progress:
+    """Work out the share; the end of a phase alone moves nothing: its parent's step tells."""
+    names = list(STAGES)
+    past = sum(STAGES[name] for name in names[: names.index(now.stage)])
+    share = (past + STAGES[now.stage] * _inside(now.phases)) / sum(STAGES.values())
+    return replace(now, share=max(before.share, share))
+
+
+def _inside(phases: tuple[Phase, ...], parent: str = "") -> float:
+    """Share that is done of a stage, or of the step of a phase that is under way."""
+    for number, phase in enumerate(phases):
+        if phase.parent == parent:
+            return min(1.0, (phase.done + _inside(phases[number + 1 :], phase.name)) / phase.steps)
+    return 0.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from engines.card import ModelCard
 from engines.graph.clean import widen
@@ -103,26 +103,27 @@ def rounded(model: ModelProto) -> ModelProto:
     kinds = View.of(typed(model)).kinds
     wide = ModelProto()
     wide.CopyFrom(model)
-    widen(wide)
     del wide.graph.value_info[:]
-    nodes = list(wide.graph.node)
-    del wide.graph.node[:]
+    widen(wide)
+    nodes: list[NodeProto] = []
     for value in model.graph.input:
         if kinds[value.name] == _HALF:
-            raw = f"{value.name}_rounded"
-            for node in nodes:
-                node.input[:] = [raw if name == value.name else name for name in node.input]
-            wide.graph.node.extend(_rounding(value.name, raw))
-    for node in nodes:
-        wide.graph.node.append(node)
+            inside = f"{value.name}_rounded"
+            for node in wide.graph.node:
+                node.input[:] = [inside if name == value.name else name for name in node.input]
+            nodes += _rounding(value.name, inside)
+    for node in wide.graph.node:
+        nodes.append(node)
         for index, name in enumerate(node.output):
             if kinds.get(name) == _HALF:
-                wide.graph.node[-1].output[index] = raw = f"{name}_exact"
-                wide.graph.node.extend(_rounding(raw, name))
+                node.output[index] = f"{name}_exact"
+                nodes += _rounding(node.output[index], name)
+    del wide.graph.node[:]  # the nodes themselves live on in the list
+    wide.graph.node.extend(nodes)
     return wide
 
 
-def _rounding(source: str, name: str) -> list[Any]:
+def _rounding(source: str, name: str) -> list[NodeProto]:
     return [
         helper.make_node("Cast", [source], [f"{name}_as_half"], to=_HALF),
         helper.make_node("Cast", [f"{name}_as_half"], [name], to=_FLOAT),

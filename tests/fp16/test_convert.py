@@ -67,6 +67,26 @@ def test_a_net_that_overflows_is_told_of() -> None:
     assert error.worst == error.rms == float("inf")
 
 
+def test_modulated_convolutions_of_an_enhancer_are_demodulated_in_single_precision() -> None:
+    """GFPGAN's generator: weights times a style, over their length, and only then a convolution with them."""
+    g = Graph(np.random.default_rng(0))
+    style = g.unsqueezed(g.conv(g.add("GlobalAveragePool", g.conv("input", 3, 8)), 8, 8, 1))
+    style = g.add("Reshape", style, g.constant(np.array([1, 8, 1, 1], np.int64)))
+    kernel = g.constant(g.rng.normal(0, 1, (8, 8, 3, 3)).astype(np.float32))
+    weight = g.add("Mul", kernel, style)
+    length = g.add("ReduceSum", g.scalar(weight, "Pow", 2), g.constant(np.array([1, 2, 3], np.int64)), keepdims=1)
+    weight = g.add("Mul", weight, g.add("Reciprocal", g.add("Sqrt", g.scalar(length, "Add", 1e-8))))
+    x = g.leaky(g.add("Conv", g.conv("input", 3, 8), weight, pads=[1] * 4))
+    g.add("Tanh", g.conv(x, 8, 3, gain=0.5), out="output")
+    built = enhancer(side=64)
+    model = of(g, {"input": (1, 3, 64, 64)}, ["output"])
+    prepared = prepare(model, built.card)
+    converted = to_fp16(prepared.model)
+    assert converted.report.islands["normalisation"] == 6
+    (error,) = check(prepared.model, converted.model, built.card, 0)
+    assert error.worst < MOST_WORST
+
+
 def test_inputs_and_outputs_are_what_they_were() -> None:
     built = EVERY["hyperswap"](1)
     converted = to_fp16(built.model).model

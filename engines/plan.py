@@ -187,12 +187,17 @@ def keep(card: ModelCard, data: bytes, style: bytes, sidecar: Sidecar) -> Plan:
     plan = Plan(path, known)
     disk.make_folder(path.parent)
     disk.need_room(path, len(data) + len(style))
-    for place, content in ((plan.style_path, style), (path, data), (_note_path(path), _text(known))):
-        if content:
-            part = place.with_name(f"{place.name}.part")
-            with disk.plain_errors(place):
-                part.write_bytes(content)
-            disk.commit(part, place)
+    note = _note_path(path)
+    files = {
+        place: content for place, content in ((plan.style_path, style), (path, data), (note, _text(known))) if content
+    }
+    for place, content in files.items():  # where the disk gets full here, the plan before stays
+        with disk.plain_errors(place):
+            _part(place).write_bytes(content)
+    with disk.plain_errors(note):
+        note.unlink(missing_ok=True)
+    for place in files:
+        disk.commit(_part(place), place)
     return plan
 
 
@@ -264,6 +269,10 @@ def _proven(path: Path, sha256: str, model: str) -> bytes:
     if _sha256(data) != sha256:
         raise EngineError(f"{path} is not what this program built: it has changed since", how_to_build(model))
     return data
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
 
 
 def _note_path(path: Path) -> Path:

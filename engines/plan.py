@@ -188,9 +188,7 @@ def keep(card: ModelCard, data: bytes, style: bytes, sidecar: Sidecar) -> Plan:
     disk.make_folder(path.parent)
     disk.need_room(path, len(data) + len(style))
     note = _note_path(path)
-    files = {
-        place: content for place, content in ((plan.style_path, style), (path, data), (note, _text(known))) if content
-    }
+    files = {**({plan.style_path: style} if style else {}), path: data, note: _text(known)}
     for place, content in files.items():  # where the disk gets full here, the plan before stays
         with disk.plain_errors(place):
             _part(place).write_bytes(content)

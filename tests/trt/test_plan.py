@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,6 @@ def test_a_plan_for_something_else_is_refused_in_words(asked: dict[str, Any], sa
     assert isinstance(found(), Plan)
     reason = found(**asked)
     assert isinstance(reason, str)
-    import re
-
     assert re.search(f"^the plan of {CARD.name} {says}$", reason)
 
 
@@ -139,27 +138,6 @@ def test_the_small_network_of_the_style_is_proved_too() -> None:
     plan.style_path.write_bytes(b"another")
     with pytest.raises(EngineError, match="is not what this program built"):
         plan.read_style()
-
-
-@pytest.mark.parametrize("last", ["plan", "style"])
-def test_an_interrupted_build_leaves_no_plan_that_is_run(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept()
-    commit = keep.__globals__["disk"].commit
-
-    def stops(part: Path, path: Path) -> None:
-        commit(part, path)
-        if last in path.name:
-            raise ModelError("the power went", "-")
-
-    monkeypatch.setattr("engines.plan.disk.commit", stops)
-    with pytest.raises(ModelError):
-        keep(CARD, plan_of(b"newer"), b"style", note(CARD, ("style",)))
-    plan = found()
-    if isinstance(plan, Plan) and last == "plan":
-        with pytest.raises(EngineError, match="is not what this program built"):
-            plan.read()
-    elif isinstance(plan, Plan):
-        assert plan.read() == plan_of(NETWORK)  # the one before, whole
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,20 @@ def open_plan(path: Path) -> Plan:
     return Plan(path, sidecar)
 
 
+def built_plans(name: str) -> tuple[Plan, ...]:
+    """List the plans of a model, of every size and precision, whether or not they fit this machine.
+
+    Args:
+        name: of its card.
+    """
+    notes = {path: _note(path) for path in sorted((user_folder() / "plans").glob(f"{name}.*.plan"))}
+    return tuple(
+        Plan(path, sidecar)
+        for path, sidecar in notes.items()
+        if isinstance(sidecar, Sidecar) and sidecar.model == name  # a name may be the beginning of another
+    )
+
+
 def keep(card: ModelCard, data: bytes, style: bytes, sidecar: Sidecar) -> Plan:
     """Write a plan and its note where :func:`find_plan` looks; what was there is replaced.
 

@@ -86,7 +86,7 @@ def build(
     """
     settings.demand_possible()
     deadline_s = time.monotonic() + settings.time_limit_s
-    progress = Progress()
+    progress = Progress.of(settings.precision)
     with _process(Request(card, settings, force), command) as process:
         for message in process.messages():
             if cancelled():

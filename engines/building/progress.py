@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engines.building.messages import Message, PhaseBegun, PhaseDone, Stage, StepDone
+from engines.building.settings import Precision
 
 STAGES: Mapping[str, int] = {
     "checking the model": 2,
@@ -43,11 +44,19 @@ class Progress:
         stage: in :data:`STAGES`.
         share: of the whole, 0..1; never less than before. An estimate: nobody knows how long the next step takes.
         phases: those under way, outermost first.
+        skipped: stages that this build has not.
     """
 
     stage: str = next(iter(STAGES))
     share: float = 0.0
     phases: tuple[Phase, ...] = ()
+    skipped: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, precision: Precision) -> Progress:
+        """Begin a build."""
+        skipped = {"fp32": {"calibrating", "converting"}, "fp16": {"calibrating"}}.get(precision, ())
+        return cls(skipped=frozenset(skipped))
 
     def after(self, message: Message) -> Progress:
         """Say how far the build is when it has told one thing more."""
@@ -70,9 +79,10 @@ class Progress:
 
 def _moved(before: Progress, now: Progress) -> Progress:
     """Work out the share; the end of a phase alone moves nothing: its parent's step tells."""
-    names = list(STAGES)
-    past = sum(STAGES[name] for name in names[: names.index(now.stage)])
-    share = (past + STAGES[now.stage] * _inside(now.phases)) / sum(STAGES.values())
+    order = {name: number for number, name in enumerate(STAGES)}
+    costs = {name: cost for name, cost in STAGES.items() if name not in now.skipped}
+    past = sum(cost for name, cost in costs.items() if order[name] < order[now.stage])
+    share = (past + costs.get(now.stage, 0) * _inside(now.phases)) / sum(costs.values())
     return replace(now, share=max(before.share, share))
 
 

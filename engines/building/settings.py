@@ -27,8 +27,8 @@ class BuildSettings:
         precision: "fp16": half precision but for islands, see :mod:`engines.fp16`; "fp32": all in single precision, and
             exactly so; "int8": convolutions in whole numbers, the rest as with "fp16".
         pictures: in one run: k * k for a face in k * k tiles.
-        size: width and height in pixels of an input that the card leaves free; a plan is for one size. None where the
-            card fixes it.
+        size: width and height in pixels of an input that the card leaves free; a plan is for one size. None for the
+            square that the card's ``[decode]`` names as ``side``.
         workspace_bytes: of GPU memory that the plan may use besides its weights and tensors; 0 for as much as there is.
         optimisation: how long the fastest kernels are looked for, 0..5.
         strict_nans: keep the builder from simplifying what is only right for finite numbers, such as ``x - x``.
@@ -69,8 +69,9 @@ def fixed(card: ModelCard, settings: BuildSettings) -> ModelCard:
     Returns:
         The card; of its inputs no axis is free that the settings say something about.
     """
-    batched = with_batch(card, settings.pictures)
-    return replace(batched, inputs=tuple(_sized(spec, settings.size) for spec in batched.inputs))
+    batched, side = with_batch(card, settings.pictures), card.decode.get("side")
+    size = settings.size or ((side, side) if isinstance(side, int) else None)
+    return replace(batched, inputs=tuple(_sized(spec, size) for spec in batched.inputs))
 
 
 def _sized(spec: TensorSpec, size: tuple[int, int] | None) -> TensorSpec:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from realtime.commands.build import build
 from realtime.commands.export import export
 from realtime.errors import LiveError, ModelError
 
 if TYPE_CHECKING:
     from engines.store.owner import Got
 
-models_app = typer.Typer(help="Model files: list, pull, add, verify, where, export.", no_args_is_help=True)
+models_app = typer.Typer(help="Model files: list, pull, add, verify, where, build, export.", no_args_is_help=True)
 
 AcceptLicence = Annotated[
     bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use (for scripts).")
@@ -130,6 +131,7 @@ def _verified(name: str, *, asked: bool) -> bool:
     return path is not None or not asked
 
 
+models_app.command("build")(build)
 models_app.command("export")(export)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.table import Table
+    from rich.text import Text
 
     from engines.card import ModelCard
     from engines.store.state import State
@@ -32,6 +33,7 @@ COLOURS = {
 }
 SHORT: dict[State, str] = {"yours, unpublished": "yours*"}
 NOTE = "* confirmed by you, not a published file"
+PLAN, PLAN_NOTE = " +plan", "+plan: a TensorRT plan has been built (doppelcam models build)"
 HELP = "pull NAME fetches a model, add FILE takes one that you have, verify checks them."
 PIPE_WIDTH = 160  # columns where there is no terminal to ask: nothing is cut there that a script may want
 
@@ -66,6 +68,8 @@ def show(family: str, *, as_json: bool, here: bool) -> int:
         console.print(table(rows))
         if any(state in SHORT for _, state, _ in rows):
             console.print(f"\n{NOTE}", soft_wrap=True)
+        if any(_has_plan(card) for card, _, _ in rows):
+            console.print(f"\n{PLAN_NOTE}", soft_wrap=True)
         console.print(f"\n{HELP}", soft_wrap=True)
     return 1 if errors else 0
 
@@ -93,7 +97,7 @@ def table(rows: Sequence[Row]) -> Table:
             out.add_row(
                 f"  {card.name}",
                 _size(size_of(path) if path else card.size_bytes),
-                Text(SHORT.get(state, state), style=COLOURS.get(state, "dim")),
+                _state(card, state),
                 use,
                 Text(_short(card.licence.name)),
             )
@@ -115,7 +119,22 @@ def _rows() -> tuple[list[Row], list[ModelError]]:
     return sorted(rows, key=lambda row: (row[0].family, row[0].name)), errors
 
 
+def _state(card: ModelCard, state: State) -> Text:
+    from rich.text import Text
+
+    shown = Text(SHORT.get(state, state), style=COLOURS.get(state, "dim"))
+    return shown.append(PLAN) if _has_plan(card) else shown
+
+
+def _has_plan(card: ModelCard) -> bool:
+    from engines.plan import built_plans
+
+    return bool(built_plans(card.name))
+
+
 def _as_data(row: Row) -> dict[str, object]:
+    from engines.plan import built_plans
+
     card, state, path = row
     return {
         "name": card.name,
@@ -129,6 +148,7 @@ def _as_data(row: Row) -> dict[str, object]:
         "commercial_use": card.licence.commercial_use,
         "state": state,
         "path": str(path) if path else None,
+        "plans": [str(plan.path) for plan in built_plans(card.name)],
     }
 
 

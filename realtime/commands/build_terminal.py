@@ -36,7 +36,7 @@ class BuildTerminal:
         self._bar = _bar(self._console)
         self._task: TaskID = self._bar.add_task(what, total=1.0, stage="starting")
         self._phases: tuple[Phase, ...] = ()
-        self._live = Live(get_renderable=self._shown, console=self._console, transient=True, refresh_per_second=4)
+        self._live = Live(get_renderable=self.shown, console=self._console, transient=True, refresh_per_second=4)
 
     def __enter__(self) -> BuildTerminal:
         if self._console.is_terminal:
@@ -66,7 +66,8 @@ class BuildTerminal:
     def _say(self, text: str, style: str = "") -> None:
         self._console.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
 
-    def _shown(self) -> RenderableType:
+    def shown(self) -> RenderableType:
+        """Lay out what is shown now."""
         rows = [
             Text(
                 f"{_INDENT * (depth + 1)}{phase.done}/{phase.steps}  {phase.name}",

@@ -24,6 +24,7 @@ class LaneBuffers:
         made: the network has run and its output was measured.
         read: what was asked to come back is back.
         graph: cut and run, once they were captured.
+        graph_of: the picture that is cut from; frames of another size have another, and need another graph.
         warm: a plain run has come before.
         capturable: capturing has not failed.
         measured: the latest output was.
@@ -35,6 +36,7 @@ class LaneBuffers:
         self._owned: list[Any] = []
         self.made, self.read = driver.event(), driver.event()
         self.graph: Graph | None = None
+        self.graph_of: object = None
         self.warm = self.measured = False
         self.capturable = True
         with ExitStack() as on_failure:

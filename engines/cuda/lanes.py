@@ -39,7 +39,7 @@ class SlottedLane(CudaLane):
         engine, number = self._slotted, slot.number
         for name, tensor in others.items():
             engine.hold(number, name, tensor, self._stream.handle)
-        if mine.graph is not None:
+        if mine.graph is not None and mine.graph_of is slot.picture:
             mine.graph.launch(self._stream)
             return
         if mine.warm and mine.capturable:
@@ -51,7 +51,7 @@ class SlottedLane(CudaLane):
                 mine.capturable = False  # a graph saves launches, and nothing else depends on it
                 self._studio.remarks.append(f"{self._plan.name} runs without a CUDA graph: {error.message}")
             else:
-                mine.graph = graphs[0]
+                mine.graph, mine.graph_of = graphs[0], slot.picture
                 mine.graph.launch(self._stream)
                 return
         self._cut_now(slot, mine)

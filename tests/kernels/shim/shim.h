@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -42,8 +43,11 @@ struct Fibre {
     ucontext_t context;
     dim3 thread;
     bool ended;
-    std::vector<char> stack;
+    void* stack;
 };
+
+const size_t STACK = 64 * 1024;
+static std::vector<Fibre> all;  // kept: a launch has many blocks
 
 static ucontext_t scheduler;
 static Fibre* current;
@@ -61,21 +65,22 @@ static void wait() { swapcontext(&current->context, &scheduler); }
 static void run_block(void (*kernel)(void*), void* given) {
     body = kernel;
     arguments = given;
-    std::vector<Fibre> all(blockDim.x * blockDim.y * blockDim.z);
-    for (size_t n = 0; n < all.size(); ++n) {
+    size_t threads = blockDim.x * blockDim.y * blockDim.z;
+    while (all.size() < threads) all.push_back({{}, {}, false, malloc(STACK)});
+    for (size_t n = 0; n < threads; ++n) {
         Fibre& fibre = all[n];
         fibre.ended = false;
-        fibre.stack.resize(64 * 1024);
         fibre.thread = {(unsigned)(n % blockDim.x), (unsigned)(n / blockDim.x % blockDim.y),
                         (unsigned)(n / blockDim.x / blockDim.y)};
         getcontext(&fibre.context);
-        fibre.context.uc_stack.ss_sp = fibre.stack.data();
-        fibre.context.uc_stack.ss_size = fibre.stack.size();
+        fibre.context.uc_stack.ss_sp = fibre.stack;
+        fibre.context.uc_stack.ss_size = STACK;
         fibre.context.uc_link = &scheduler;
         makecontext(&fibre.context, enter, 0);
     }
-    for (size_t left = all.size(); left > 0;) {
-        for (Fibre& fibre : all) {
+    for (size_t left = threads; left > 0;) {
+        for (size_t n = 0; n < threads; ++n) {
+            Fibre& fibre = all[n];
             if (fibre.ended) continue;
             current = &fibre;
             threadIdx = fibre.thread;

@@ -13,8 +13,9 @@ from engines.contract import Availability
 from engines.cuda import opening
 from engines.tensorrt.api import INSTALL, installed
 
-TRIAL = (sys.executable, "-m", "engines.tensorrt.trial")
-"""What is run in a process of its own: some libraries, asked without a driver, take the process down with them."""
+TRIAL = (sys.executable, "-P", "-m", "engines.tensorrt.trial")
+"""What is run in a process of its own: some libraries, asked without a driver, take the process down with them. It
+imports nothing from the folder that it is started in, which may have a ``tensorrt`` too."""
 MOST_S = 120.0
 """Loading TensorRT for the first time reads 2 GB from the disk."""
 _ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,7 @@ def tried(command: tuple[str, ...], most_s: float = MOST_S) -> Availability:
             command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=most_s, check=False
         )
     except subprocess.TimeoutExpired:
-        return Availability(False, f"TensorRT did not start within {most_s:.0f} s", "check the driver: nvidia-smi")
+        return Availability(False, f"TensorRT did not start within {most_s:g} s", "check the driver: nvidia-smi")
     except OSError as error:
         return Availability(False, f"TensorRT cannot be tried: {error.strerror}", "check the installation of Python")
     try:

@@ -214,7 +214,7 @@ class IExecutionContext:
         self._trt.enqueue(stream_handle, partial(_run, weakref.ref(self)))
         return True
 
-    def run(self) -> None:
+    def _run(self) -> None:
         """What the GPU does."""
         assert self._scratch
         ctypes.memset(self._scratch[0], POISON, self._scratch[1])
@@ -232,4 +232,4 @@ class IExecutionContext:
 def _run(context: weakref.ref[IExecutionContext]) -> None:
     alive = context()
     assert alive is not None, "a context was destroyed while it ran"
-    alive.run()
+    alive._run()

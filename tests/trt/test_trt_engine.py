@@ -19,7 +19,7 @@ from engines.tensorrt.engine import TensorRtEngine
 from engines.tensorrt.held import PLACES
 from engines.tensorrt.style import Style
 from tests.cards import Net
-from tests.cuda.fake_driver import FakeEvent, FakeMemory, FakeStream, OrderError
+from tests.cuda.fake_driver import FakeEvent, FakeGraph, FakeMemory, FakeStream, OrderError
 from tests.halfnets import norm_net
 from tests.trt.plans import Opened, built, gpu, inputs, opened, right, swapper, trt_on
 
@@ -186,7 +186,9 @@ def test_a_run_can_be_captured() -> None:
     seat.start(target, source)()
     with on.driver.capture(stream) as graphs:
         on.engine.enqueue(0, stream.handle)
-    assert [work.name for work in graphs[0].works] == ["network"]
+    (graph,) = graphs
+    assert isinstance(graph, FakeGraph)
+    assert [work.name for work in graph.works] == ["network"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from engines import patch as patches
 from engines.contract import TensorSpec
 from engines.paste import FINE
 
+MOST_LEVEL = 9
+"""How often a patch may be halved: one of 1024 pixels then has two. As in ``kernels/paste.cu``."""
 Block = NDArray[Any]
 """An array of one element of a dtype below, over memory of whoever made it."""
 
@@ -104,7 +106,7 @@ def place(opacity: NDArray[np.uint8], picture_from_patch: NDArray[np.float64], s
         size: of the picture, width and height.
     """
     level, side = 0, min(opacity.shape)
-    while abs(np.linalg.det(picture_from_patch[:, :2])) <= FINE * FINE and side >= 4:
+    while abs(np.linalg.det(picture_from_patch[:, :2])) <= FINE * FINE and side >= 4 and level < MOST_LEVEL:
         linear, shift = picture_from_patch[:, :2], picture_from_patch[:, 2]
         picture_from_patch = np.column_stack([linear * 2, shift + linear @ (0.5, 0.5)])
         level, side = level + 1, side // 2

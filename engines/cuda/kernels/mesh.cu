@@ -48,10 +48,11 @@ extern "C" __global__ void mesh_rasterise(const float* xyz, const int* triangles
         float area = area_of(k);
         if (!(area > 1e-6f)) continue;
         float inverse = 1.0f / area;
-        int x0 = max(0, (int)ceilf(fminf(k.a[0], fminf(k.b[0], k.c[0]))));
-        int y0 = max(0, (int)ceilf(fminf(k.a[1], fminf(k.b[1], k.c[1]))));
-        int x1 = min(block.width - 1, (int)floorf(fmaxf(k.a[0], fmaxf(k.b[0], k.c[0]))));
-        int y1 = min(block.height - 1, (int)floorf(fmaxf(k.a[1], fmaxf(k.b[1], k.c[1]))));
+        // Clipped as floats: a point may lie farther away than an integer can say.
+        int x0 = (int)ceilf(fmaxf(fminf(k.a[0], fminf(k.b[0], k.c[0])), 0.0f));
+        int y0 = (int)ceilf(fmaxf(fminf(k.a[1], fminf(k.b[1], k.c[1])), 0.0f));
+        int x1 = (int)floorf(fminf(fmaxf(k.a[0], fmaxf(k.b[0], k.c[0])), (float)(block.width - 1)));
+        int y1 = (int)floorf(fminf(fmaxf(k.a[1], fmaxf(k.b[1], k.c[1])), (float)(block.height - 1)));
         if (x1 < x0 || y1 < y0) continue;
         int across = x1 - x0 + 1;
         for (int i = threadIdx.x; i < across * (y1 - y0 + 1); i += blockDim.x) {

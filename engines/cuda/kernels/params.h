@@ -15,7 +15,7 @@ struct PasteBlock {         // 24 x 4 bytes
     float gain[3], offset[3];     // blue, green, red; grey levels
     int left, top, right, bottom; // rectangle of the picture that is painted, the last two just outside
     int pitch;              // bytes from row to row of the picture
-    int level;              // how many times the patch is halved before it is sampled
+    int level;              // how many times the patch is halved before it is sampled, at most 9
     float least_range;      // grey levels: an output with less between its darkest and brightest value is not painted
     float least_deviation;  // the same for the standard deviation of its most varied channel; 0 for none
     int spare[4];

@@ -8,6 +8,8 @@
 #include "params.h"
 #include "tensor.h"
 
+#define MOST_LEVEL 9  // as blocks.py
+
 __device__ __forceinline__ int rounded(float level) { return (int)fminf(fmaxf(level + 0.5f, 0.0f), 255.0f); }
 
 __device__ bool is_picture(const Measured& measured, const PasteBlock& block) {
@@ -17,27 +19,82 @@ __device__ bool is_picture(const Measured& measured, const PasteBlock& block) {
     return block.least_deviation <= 0.0f || most >= block.least_deviation;
 }
 
-// One channel of the developed patch at a level: the rounded average of the pixels that it halves together.
-template <typename T>
-__device__ int developed(const T* output, const Layout& layout, const PasteBlock& block, int x, int y, int channel) {
-    int k = layout.rgb ? 2 - channel : channel, span = 1 << block.level, sum = 0;
-    float times = one_of(layout.factor, k) * one_of(block.gain, channel);
-    float plus = fmaf(one_of(layout.mean, k), one_of(block.gain, channel), one_of(block.offset, channel));
-    for (int j = y * span; j < (y + 1) * span; ++j)
-        for (int i = x * span; i < (x + 1) * span; ++i) {
-            int tile = j % layout.tiles * layout.tiles + i % layout.tiles;
-            float value = load(output, place(layout, tile, i / layout.tiles, j / layout.tiles, channel));
-            sum += rounded(fmaf(value, times, plus));
-        }
-    return (sum + span * span / 2) >> (2 * block.level);
+// Bits 0, 2, 4, ... of a number.
+__device__ __forceinline__ int every_other_bit(unsigned n) {
+    n &= 0x55555555u;
+    n = (n | n >> 1) & 0x33333333u;
+    n = (n | n >> 2) & 0x0f0f0f0fu;
+    n = (n | n >> 4) & 0x00ff00ffu;
+    return (int)((n | n >> 8) & 0x0000ffffu);
 }
 
-__device__ int shown(const unsigned char* opacity, int side_x, int side_y, int level, int x, int y) {
-    int span = 1 << level, across = side_x >> level, down = side_y >> level, sum = 0;
-    if (x <= 0 || y <= 0 || x >= across - 1 || y >= down - 1) return 0;
-    for (int j = y * span; j < (y + 1) * span; ++j)
-        for (int i = x * span; i < (x + 1) * span; ++i) sum += opacity[j * side_x + i];
-    return (sum + span * span / 2) >> (2 * level);
+// A pixel of a plane that was halved `level` times as engines/paste.py does it, averages of four, each time rounded.
+// The pixels under it come in the order of a quadtree, so that one sum a level is all there is to keep.
+template <typename Plane>
+__device__ int halved(const Plane& plane, int level, int x, int y) {
+    int sums[MOST_LEVEL] = {}, value = 0;
+    for (unsigned n = 0; n < 1u << 2 * level; ++n) {
+        value = plane((x << level) + every_other_bit(n), (y << level) + every_other_bit(n >> 1));
+#pragma unroll
+        for (int depth = 0; depth < MOST_LEVEL; ++depth) {
+            if (depth >= level) break;
+            sums[depth] += value;
+            if ((n >> 2 * depth) % 4 != 3) break;
+            value = (sums[depth] + 2) / 4;
+            sums[depth] = 0;
+        }
+    }
+    return value;
+}
+
+// One channel of what the network made, as bytes of the new tone, its tiles woven.
+template <typename T>
+struct Developed {
+    const T* output;
+    const Layout& layout;
+    int channel;
+    float times, plus;
+
+    __device__ Developed(const T* output, const Layout& layout, const PasteBlock& block, int channel)
+        : output(output), layout(layout), channel(channel) {
+        int k = layout.rgb ? 2 - channel : channel;
+        float gain = one_of(block.gain, channel);
+        times = one_of(layout.factor, k) * gain;
+        plus = fmaf(one_of(layout.mean, k), gain, one_of(block.offset, channel));
+    }
+
+    __device__ int operator()(int x, int y) const {
+        int tile = y % layout.tiles * layout.tiles + x % layout.tiles;
+        float value = load(output, place(layout, tile, x / layout.tiles, y / layout.tiles, channel));
+        return rounded(fmaf(value, times, plus));
+    }
+};
+
+// How much of the patch is shown, as bytes.
+struct Opacity {
+    const unsigned char* bytes;
+    int side;
+
+    __device__ int operator()(int x, int y) const { return bytes[y * side + x]; }
+};
+
+// The part of a halved plane that counts, right and bottom just outside; beyond it everything is 0.
+struct Bounds {
+    int first, right, bottom;
+};
+
+// A bilinear sample, as a byte. One body for all four neighbours: halving is too long to have four times.
+template <typename Plane>
+__device__ int sampled(const Plane& plane, int level, const Bounds& bounds, int left, int top, float fx, float fy) {
+    float sum = 0;
+#pragma unroll 1
+    for (int n = 0; n < 4; ++n) {
+        int x = left + n % 2, y = top + n / 2;
+        if (x < bounds.first || y < bounds.first || x >= bounds.right || y >= bounds.bottom) continue;
+        float share = (n % 2 ? fx : 1.0f - fx) * (n / 2 ? fy : 1.0f - fy);
+        sum = fmaf(share, (float)halved(plane, level, x, y), sum);
+    }
+    return rounded(sum);
 }
 
 template <typename T>
@@ -47,33 +104,24 @@ __device__ void paste(unsigned char* picture, const PasteBlock* blocks, const T*
     if (!is_picture(*measured, block)) return;
     if (blockIdx.x == 0 && threadIdx.x == 0) measured->painted = 1;
     const float* m = block.patch_from_picture;
-    const int side_x = layout.tiles * layout.width, side_y = layout.tiles * layout.height;
-    const int across = side_x >> block.level, down = side_y >> block.level;
+    const Opacity shown = {opacity, layout.tiles * layout.width};
+    const Bounds whole = {0, shown.side >> block.level, layout.tiles * layout.height >> block.level};
+    const Bounds inner = {1, whole.right - 1, whole.bottom - 1};  // the outermost pixels are never shown, at any level
     const int width = block.right - block.left, total = width * (block.bottom - block.top);
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
         int x = block.left + i % width, y = block.top + i / width;
         float px = fmaf(m[0], (float)x, fmaf(m[1], (float)y, m[2]));
         float py = fmaf(m[3], (float)x, fmaf(m[4], (float)y, m[5]));
-        if (!(px > -1.0f && py > -1.0f && px < (float)across && py < (float)down)) continue;
+        if (!(px > -1.0f && py > -1.0f && px < (float)whole.right && py < (float)whole.bottom)) continue;
         int left = (int)floorf(px), top = (int)floorf(py);
         float fx = px - (float)left, fy = py - (float)top;
-        float share[4] = {(1 - fx) * (1 - fy), fx * (1 - fy), (1 - fx) * fy, fx * fy};
-        float opaque = 0;
-#pragma unroll
-        for (int n = 0; n < 4; ++n)
-            opaque = fmaf(share[n], (float)shown(opacity, side_x, side_y, block.level, left + n % 2, top + n / 2), opaque);
-        int over = rounded(opaque);
+        int over = sampled(shown, block.level, inner, left, top, fx, fy);
         if (over == 0) continue;
         for (int channel = 0; channel < 3; ++channel) {
-            float level = 0;
-#pragma unroll
-            for (int n = 0; n < 4; ++n) {
-                int at_x = left + n % 2, at_y = top + n / 2;
-                if (at_x < 0 || at_y < 0 || at_x >= across || at_y >= down) continue;
-                level = fmaf(share[n], (float)developed(output, layout, block, at_x, at_y, channel), level);
-            }
+            const Developed<T> developed(output, layout, block, channel);
+            int level = sampled(developed, block.level, whole, left, top, fx, fy);
             unsigned char* pixel = picture + (size_t)y * block.pitch + 3 * x + channel;
-            int sum = rounded(level) * over + *pixel * (255 - over) + 128;
+            int sum = level * over + *pixel * (255 - over) + 128;
             *pixel = (unsigned char)((sum + (sum >> 8)) >> 8);
         }
     }

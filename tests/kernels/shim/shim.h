@@ -1,25 +1,28 @@
 // Lets g++ build the CUDA kernels: what the compiler of CUDA knows by itself, as plain C++, one thread after the other.
+//
+// All state belongs to the calling thread, so that several may launch at the same time.
 #pragma once
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ static thread_local
 #define __forceinline__ inline
 
 struct dim3 {
     unsigned x, y, z;
 };
 
-static dim3 threadIdx, blockIdx, blockDim, gridDim;
+static thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 static inline float __int_as_float(int bits) {
     float value;
@@ -43,16 +46,15 @@ struct Fibre {
     ucontext_t context;
     dim3 thread;
     bool ended;
-    void* stack;
+    std::unique_ptr<char[]> stack;
 };
 
 const size_t STACK = 64 * 1024;
-static std::vector<Fibre> all;  // kept: a launch has many blocks
-
-static ucontext_t scheduler;
-static Fibre* current;
-static void (*body)(void*);
-static void* arguments;
+static thread_local std::vector<Fibre> all;  // kept: a launch has many blocks
+static thread_local ucontext_t scheduler;
+static thread_local Fibre* current;
+static thread_local void (*body)(void*);
+static thread_local void* arguments;
 
 static void enter() {
     body(arguments);
@@ -66,14 +68,14 @@ static void run_block(void (*kernel)(void*), void* given) {
     body = kernel;
     arguments = given;
     size_t threads = blockDim.x * blockDim.y * blockDim.z;
-    while (all.size() < threads) all.push_back({{}, {}, false, malloc(STACK)});
+    while (all.size() < threads) all.push_back({{}, {}, false, std::unique_ptr<char[]>(new char[STACK])});
     for (size_t n = 0; n < threads; ++n) {
         Fibre& fibre = all[n];
         fibre.ended = false;
         fibre.thread = {(unsigned)(n % blockDim.x), (unsigned)(n / blockDim.x % blockDim.y),
                         (unsigned)(n / blockDim.x / blockDim.y)};
         getcontext(&fibre.context);
-        fibre.context.uc_stack.ss_sp = fibre.stack;
+        fibre.context.uc_stack.ss_sp = fibre.stack.get();
         fibre.context.uc_stack.ss_size = STACK;
         fibre.context.uc_link = &scheduler;
         makecontext(&fibre.context, enter, 0);

@@ -109,14 +109,8 @@ def test_two_frames_in_flight_and_two_people_in_turn(seed: int | None) -> None:
         np.testing.assert_allclose(result(), expected, atol=1e-5)
 
 
-def test_what_is_held_is_copied_only_when_it_changes_and_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    on = opened()
-    stream = on.driver.stream("swap")
-    target, one = inputs(on.net)
-    two = inputs(on.net, 1)[1]
-    seat = Seat(on, 0, stream)
-    on.driver.sealed = True
-    stream.given.clear()
+def counting(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What style inputs are worked out of, from now on."""
     worked_out: list[Any] = []
     compute = Style.__call__
 
@@ -125,6 +119,18 @@ def test_what_is_held_is_copied_only_when_it_changes_and_worked_out_once(monkeyp
         return compute(style, given)
 
     monkeypatch.setattr(Style, "__call__", counted)
+    return worked_out
+
+
+def test_what_is_held_is_copied_only_when_it_changes_and_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    on = opened()
+    stream = on.driver.stream("swap")
+    target, one = inputs(on.net)
+    two = inputs(on.net, 1)[1]
+    seat = Seat(on, 0, stream)
+    on.driver.sealed = True
+    stream.given.clear()
+    worked_out = counting(monkeypatch)
     for who, copied, made in ((one, 1, 1), (one.copy(), 1, 1), (two, 2, 2), (one, 3, 2), (two, 4, 2)):
         on.engine.hold(0, "source", who, stream.handle)
         assert (copies(stream), len(worked_out)) == (copied, made)
@@ -133,6 +139,19 @@ def test_what_is_held_is_copied_only_when_it_changes_and_worked_out_once(monkeyp
     changed[:] = 7  # the caller's own again
     on.driver.sealed = False
     np.testing.assert_allclose(seat.start(target, one)(), right(on.net, target, one)[0], atol=1e-5)
+
+
+def test_of_too_many_people_the_one_unseen_for_longest_is_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    on = opened()
+    stream, worked_out = on.driver.stream("swap"), counting(monkeypatch)
+    first, second, *others, newcomer = (inputs(on.net, number)[1] for number in range(PLACES + 1))
+    for who in (first, second, *others, first, newcomer):
+        on.engine.hold(0, "source", who, stream.handle)
+    assert len(worked_out) == PLACES + 1
+    on.engine.hold(0, "source", first, stream.handle)
+    assert len(worked_out) == PLACES + 1
+    on.engine.hold(0, "source", second, stream.handle)
+    assert len(worked_out) == PLACES + 2
 
 
 Waiting = list[tuple[Callable[[], NDArray[Any]], NDArray[Any]]]

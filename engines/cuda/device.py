@@ -2,9 +2,9 @@
 
 Five streams overlap, ordered by events that are made once::
 
-    copy in --uploaded--> detect                      (looks for newcomers)
-              `---------> swap --made--> blend --painted--> copy out --downloaded--> finish
-                           ^------painted------'      (the next face of the frame)
+    copy in --uploaded--> detect --made--.            (looks for newcomers)
+              `---------> swap ---made--> blend --painted--> copy out --downloaded--> finish
+                           ^------painted-------'     (the next face of the frame)
 
 A frame has one of two slots, and nothing of a slot is used again before ``finish`` has waited for it: that is the one
 wait of a frame. What is small and lies on the host anyway (crops for the processor's networks, textures of meshes that

@@ -103,6 +103,7 @@ class Drawing:
         block["width"], block["height"], block["pitch"] = part.shape[1], part.shape[0], picture.pitch
         block["triangles"], block["texture_side"], block["opacity_side"] = len(triangles), len(texture), len(opacity)
         blend.wait_for(slot.uploaded)
+        slot.wait_for_readers(blend)
         slot.laps[blend.name].begin(blend)
         for name, array in (("block", block), ("mesh", mesh), ("attributes", attributes), ("opacity", opacity)):
             slot.staging.send(array, room.parts[name].address, blend)

@@ -146,7 +146,7 @@ class CudaLane:
         placed = blocks.place(opacity, picture_from_crop, (picture.width, picture.height))
         block = np.zeros(1, blocks.PASTE)
         blocks.write_paste(block, placed, gain, offset, picture.pitch, (plan.least_range, plan.least_deviation))
-        blend.wait_for(mine.made)
+        slot.wait_for_readers(blend)
         slot.laps[blend.name].begin(blend)
         slot.staging.send(block, mine.paste.address, blend)
         slot.staging.send(opacity, mine.opacity.address, blend)

@@ -143,6 +143,14 @@ class Slot:
         left = bytes_in // 3
         return Rectangle(left, top, left + part.shape[1], top + part.shape[0])
 
+    def wait_for_readers(self, stream: Stream) -> None:
+        """Let what paints wait for every lane of this frame: for the one whose output it is, and for those that look.
+
+        A look that has not yet cut its crop would see the new face. It ends long before the swap does.
+        """
+        for event in self.made:
+            stream.wait_for(event)
+
     def paint_into(self, rectangle: Rectangle, stream: Stream) -> None:
         """Note that a part has been painted, by what the stream has been given."""
         self.changed = self.changed.joined(rectangle)

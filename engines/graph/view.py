@@ -12,6 +12,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 ITEM_BYTES: Mapping[int, int] = {TensorProto.FLOAT16: 2, TensorProto.DOUBLE: 8, TensorProto.INT64: 8}
 """Of an element, by its type; 4 where not listed."""
 
+_MOST_READ = 1024
+"""Values of a weight that shapes may depend on: a new shape, sizes, places to cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -94,7 +97,35 @@ def typed(model: ModelProto) -> ModelProto:
     Raises:
         onnx.shape_inference.InferenceError: a node cannot work on what it is given.
     """
-    return onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    whole = ModelProto()
+    whole.CopyFrom(model)
+    found = onnx.shape_inference.infer_shapes(_sketch(model), strict_mode=True, data_prop=True).graph
+    del whole.graph.value_info[:], whole.graph.output[:]
+    whole.graph.value_info.extend(found.value_info)
+    whole.graph.output.extend(found.output)
+    return whole
+
+
+def _sketch(model: ModelProto) -> ModelProto:
+    """Leave out what large weights hold: no shape depends on it, and inference would copy them several times."""
+    graph = GraphProto(name=model.graph.name)
+    for mine, whole in (
+        (graph.node, model.graph.node),
+        (graph.input, model.graph.input),
+        (graph.output, model.graph.output),
+        (graph.value_info, model.graph.value_info),
+    ):
+        mine.extend(whole)
+    declared = {value.name for value in model.graph.input}
+    for weight in model.graph.initializer:
+        if prod(weight.dims) <= _MOST_READ:
+            graph.initializer.append(weight)
+        elif weight.name not in declared:
+            graph.input.append(helper.make_tensor_value_info(weight.name, weight.data_type, weight.dims))
+    sketch = ModelProto(ir_version=model.ir_version, producer_name=model.producer_name)
+    sketch.opset_import.extend(model.opset_import)
+    sketch.graph.CopyFrom(graph)
+    return sketch
 
 
 def extract(model: ModelProto, inputs: Sequence[str], outputs: Sequence[str]) -> ModelProto:

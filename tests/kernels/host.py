@@ -16,7 +16,7 @@ from engines import cuda
 
 KERNELS = Path(cuda.__file__).parent / "kernels"
 SHIM = Path(__file__).parent / "shim"
-SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+SANITIZE = ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 _SIGNATURE = re.compile(r"__global__ void (\w+)\(([^)]*)\)")
 _TYPES = {np.uint64: ctypes.c_void_p, np.int32: ctypes.c_int, np.float32: ctypes.c_float}
 

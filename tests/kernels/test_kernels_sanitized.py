@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,26 @@ from tests.conftest import ROOT
 from tests.kernels.host import KERNELS, compiler
 
 pytestmark = pytest.mark.kernels_host
-WRITES_BESIDE = ("total = width * (block.bottom - block.top);", "total = width * (block.bottom - block.top + 60);")
-"""A mistake: rows below the picture are painted too."""
+MISTAKES = {
+    "AddressSanitizer": (
+        "faces", "paste.cu",  # rows below the picture are painted too
+        "total = width * (block.bottom - block.top);", "total = width * (block.bottom - block.top + 60);",
+    ),
+    "outside the range of representable values": (
+        "meshes", "mesh.cu",  # a far point becomes an integer before it is clipped
+        "(int)ceilf(fmaxf(fminf(k.a[0], fminf(k.b[0], k.c[0])), 0.0f))",
+        "max(0, (int)ceilf(fminf(k.a[0], fminf(k.b[0], k.c[0]))))",
+    ),
+    "signed integer overflow": (
+        "meshes", "mesh.cu",
+        "int x = i % block.width, y = i / block.width;", "int x = i % block.width, y = i / block.width * 2000000000;",
+    ),
+}  # fmt: skip
+"""What is wrong by the words of who finds it: the part of the run, the file, what stands there, what should not."""
 
 
-def run(folder: Path, sources: Path) -> subprocess.CompletedProcess[str]:
-    """Run the core of the host tests on a build with sanitizers."""
+def run(folder: Path, sources: Path, *what: str) -> subprocess.CompletedProcess[str]:
+    """Run kernels on a build with sanitizers; ``what`` are functions of ``sanitized``."""
     if compiler() is None:
         pytest.skip("g++ is not installed")
     libraries = [
@@ -35,24 +50,27 @@ def run(folder: Path, sources: Path) -> subprocess.CompletedProcess[str]:
     }
     script = Path(__file__).with_name("sanitized.py")
     return subprocess.run(
-        [sys.executable, str(script), str(folder), str(sources)],
+        [sys.executable, str(script), str(folder), str(sources), *what],
         check=False, capture_output=True, text=True, env=environment, timeout=300,
     )  # fmt: skip
 
 
 def test_the_kernels_are_clean(tmp_path: Path) -> None:
-    done = run(tmp_path, KERNELS)
+    done = run(tmp_path, KERNELS, "faces", "meshes", "marks")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip().endswith("done")
 
 
-def test_a_kernel_that_writes_beside_its_picture_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_kernel_with_a_mistake_is_found(tmp_path: Path, words: str) -> None:
+    what, name, right, wrong = MISTAKES[words]
     sources, built = tmp_path / "sources", tmp_path / "built"
-    sources.mkdir()
+    shutil.copytree(KERNELS, sources)
     built.mkdir()
-    for file in KERNELS.iterdir():
-        (sources / file.name).write_text(file.read_text(encoding="utf-8").replace(*WRITES_BESIDE), encoding="utf-8")
-    done = run(built, sources)
+    file = sources / name
+    assert right in file.read_text(encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace(right, wrong), encoding="utf-8")
+    done = run(built, sources, what)
     assert done.returncode != 0
-    assert "AddressSanitizer" in done.stderr
-    assert "paste" in done.stderr
+    assert words in done.stderr
+    assert name in done.stderr

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from engines.building.messages import Failed, Message, Request, read_request, to_line
 from engines.building.network import Tell
-from engines.errors import LiveError
+from engines.errors import LiveError, install_extra
 
 _POLITENESS = 5
 """Steps down in the processor's order, so that a camera that runs meanwhile does not stutter."""
@@ -62,7 +62,7 @@ def _outcome(request: Request, tell: Tell) -> Message:
 
         return work(request, tell)
     except ImportError as error:
-        return Failed("EngineError", f"a plan cannot be built: {error}", "install the extras gpu and neural")
+        return Failed("EngineError", f"a plan cannot be built: {error}", install_extra("gpu,neural"))
     except LiveError as error:
         return Failed(type(error).__name__, error.message, error.hint)
 

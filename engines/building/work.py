@@ -14,7 +14,6 @@ from engines import store
 from engines.building.api import TensorRtBuilder, load_builder
 from engines.building.messages import Finished, PhaseBegun, Request, Stage, StepDone, Unfinished
 from engines.building.network import Tell, build_network
-from engines.building.samples import read_samples
 from engines.building.settings import BuildSettings, fixed
 from engines.card import ModelCard
 from engines.cuda import opening
@@ -22,8 +21,7 @@ from engines.cuda.driver import Gpu
 from engines.errors import EngineError
 from engines.fp16 import to_fp16
 from engines.graph import Prepared, prepare
-from engines.graph.view import weight_bytes
-from engines.int8 import to_int8
+from engines.graph.view import shape_of
 from engines.plan import Plan, Sidecar, find_plan, keep, plan_path
 from engines.store import disk
 from engines.store.lock import alone
@@ -78,6 +76,12 @@ class _Job:
     tell: Tell
     note: Note = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        choices = self.settings
+        self.note["optimisation"] = choices.optimisation
+        self.note["workspace_bytes"] = choices.workspace_bytes
+        self.note["strict_nans"] = choices.strict_nans
+
     def find(self) -> Plan | str:
         """Find the plan that is here, and prove it; or say why there is none that will do."""
         found = find_plan(self.card, self.sha256, self.gpu, self.trt.__version__, self.settings.precision)
@@ -93,19 +97,27 @@ class _Job:
     def build(self, start_s: float) -> Plan:
         """Build it."""
         self.tell(Stage("preparing the graph"))
-        prepared = prepare(self.file, self.card)
-        network = self._converted(prepared)
+        network, sidecar, style = self._network()
         place = plan_path(self.card, self.settings.precision)
-        disk.need_room(place, weight_bytes(network))  # before minutes are spent; a plan is about as large
+        disk.need_room(place, len(network) + len(style))  # before minutes are spent; a plan is about as large
         self.tell(Stage("building"))
         cache = _timings_path(place.parent, self.gpu, self.trt.__version__)
-        built = build_network(
-            self.trt, self.card.name, network.SerializeToString(), self.settings, _read(cache), self.tell
-        )
+        built = build_network(self.trt, self.card.name, network, self.settings, _read(cache), self.tell)
         self.tell(Stage("writing"))
         self._write_timings(cache, built.timings)
         self.note["seconds"] = round(time.monotonic() - start_s, 1)
-        return self._write(place, built.plan, prepared)
+        for each in (place.with_suffix(".style.onnx"), place, place.with_suffix(".json")):
+            self.tell(Unfinished(each.with_name(f"{each.name}.part")))
+        return keep(self.card, built.plan, style, sidecar)
+
+    def _network(self) -> tuple[bytes, Sidecar, bytes]:
+        """Make the network to build, the note, and the small network beside it: all that is kept while TensorRT works.
+
+        A network of inswapper's size takes 3 GB while it is prepared.
+        """
+        prepared = prepare(self.file, self.card)
+        style = prepared.style_model.SerializeToString() if prepared.style_model else b""
+        return self._converted(prepared).SerializeToString(), self._sidecar(prepared), style
 
     def _converted(self, prepared: Prepared) -> ModelProto:
         """Give the network the precision that was asked for."""
@@ -114,6 +126,9 @@ class _Job:
         if precision == "fp32":
             return network
         if precision == "int8" and self.settings.calibration is not None:
+            from engines.building.samples import read_samples  # noqa: PLC0415  (numba and the quantiser, for this only)
+            from engines.int8 import to_int8  # noqa: PLC0415
+
             self.tell(Stage("calibrating"))
             samples = read_samples(self.settings.calibration, self.card, prepared.style_model, self._read_one)
             quantised = to_int8(network, samples)
@@ -133,27 +148,21 @@ class _Job:
     def _write_timings(self, cache: Path, timings: bytes) -> None:
         if timings:
             part = cache.with_name(f"{cache.name}.part")
-            self.tell(Unfinished(part))
-            with disk.plain_errors(cache):
-                part.write_bytes(timings)
-            disk.commit(part, cache)
+            with alone(cache, wait=True):  # builds of other models write it too
+                self.tell(Unfinished(part))
+                with disk.plain_errors(cache):
+                    part.write_bytes(timings)
+                disk.commit(part, cache)
 
-    def _write(self, place: Path, plan: bytes, prepared: Prepared) -> Plan:
-        style = prepared.style_model.SerializeToString() if prepared.style_model else b""
+    def _sidecar(self, prepared: Prepared) -> Sidecar:
+        """Write the note; its figures are filled in on the way."""
         graph = prepared.model.graph
-        shapes = {
-            v.name: tuple(d.dim_value for d in v.type.tensor_type.shape.dim) for v in (*graph.input, *graph.output)
-        }
-        choices = self.settings
-        self.note["optimisation"] = choices.optimisation
-        self.note["workspace_bytes"] = choices.workspace_bytes
-        self.note["strict_nans"] = choices.strict_nans
-        sidecar = Sidecar(
+        return Sidecar(
             self.card.name,
             self.sha256,
-            shapes,
+            {value.name: shape_of(value) or () for value in (*graph.input, *graph.output)},
             prepared.frontier,
-            choices.precision,
+            self.settings.precision,
             self.trt.__version__,
             self.gpu.name,
             self.gpu.capability,
@@ -162,9 +171,6 @@ class _Job:
             _version(),
             self.note,
         )
-        for each in (place.with_suffix(".style.onnx"), place, place.with_suffix(".json")):
-            self.tell(Unfinished(each.with_name(f"{each.name}.part")))
-        return keep(self.card, plan, style, sidecar)
 
 
 def _version() -> str:

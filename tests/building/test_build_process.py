@@ -155,3 +155,11 @@ def test_it_ends_with_a_program_that_is_killed(mine: Path, card: ModelCard, monk
     while is_alive(int(note.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_who_only_asks_loads_nothing_heavy() -> None:
+    code = "import sys, engines.building; print(*sorted(name.partition('.')[0] for name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=GIVE_UP_S
+    )
+    assert not {"onnx", "onnxruntime", "cv2", "numba", "tensorrt", "cupy", "cuda"} & set(done.stdout.split())

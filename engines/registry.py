@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engines.contract import Availability, Device, Engine
-from engines.errors import DeviceError, EngineError
+from engines.errors import DeviceError, EngineError, install_extra
 
 if TYPE_CHECKING:
     from engines.card import ModelCard
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     """One line of a table.
 
     Attributes:
-        target: ``"module:Class"``; the module has ``probe() -> Availability``.
+        target: ``"module:Class"``, or a function that makes one; the module has ``probe() -> Availability``.
         needs: packages to import that it cannot work without.
         install: how to get them.
         providers: whether a runtime can run on several things, see :mod:`engines.providers`.
@@ -41,6 +41,7 @@ class Entry(NamedTuple):
 
 
 DEVICES: dict[str, Entry] = {
+    "cuda": Entry("engines.cuda.device:CudaDevice", (), install_extra("gpu")),
     "cpu": Entry("engines.cpu:CpuDevice", ("cv2", "numba"), "pip install opencv-python numba"),
 }
 """Best first; the last one always works."""
@@ -49,6 +50,7 @@ RUNTIMES: dict[str, Entry] = {
     "litert": Entry("engines.litert:LiteRtEngine", ("ai_edge_litert",), "pip install ai-edge-litert"),
     "onnxrt": Entry("engines.onnxrt:OnnxRuntimeEngine", ("onnxruntime",), "pip install onnxruntime", providers=True),
     "openvino": Entry("engines.openvino:OpenVinoEngine", ("openvino",), "pip install openvino", doubtful=True),
+    "tensorrt": Entry("engines.tensorrt.open:open_planned", (), install_extra("gpu"), on_device=True, takes="onnxrt"),
 }
 
 Kind = Literal["device", "runtime"]
@@ -148,7 +150,7 @@ def open_engine(
             model cannot take so many pictures in one run; the message says why.
     """
     from engines import store  # noqa: PLC0415  (platformdirs and pydantic load only when a model is opened)
-    from engines.batch import batch_of, open_batched  # noqa: PLC0415
+    from engines.batch import batch_of, open_batched, with_batch  # noqa: PLC0415
 
     name = card.runtimes[0] if runtime == "auto" else runtime
     entry = _usable(card, name)
@@ -169,7 +171,16 @@ def open_engine(
             on_failure.pop_all()
         return engine
 
+    if entry.on_device:  # a plan was built for so many pictures, and is checked against its card
+        return make(with_batch(card, batch))
     return open_batched(card, batch, make) if batch > 1 else make(card)
+
+
+def on_device(card: ModelCard, device: Device | None) -> tuple[str, ...]:
+    """List the runtimes that could run a model in the memory of a device, where that has one of its own."""
+    if device is None or not device.works_ahead:
+        return ()
+    return tuple(name for name, entry in RUNTIMES.items() if entry.on_device and serves(name, card))
 
 
 def serves(name: str, card: ModelCard) -> bool:

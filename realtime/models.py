@@ -8,7 +8,7 @@ from types import TracebackType
 from engines import registry, store
 from engines.card import ModelCard, load_card
 from engines.contract import Device, Engine, TensorSpec
-from engines.errors import ModelError
+from engines.errors import EngineError, ModelError
 
 
 class Models:
@@ -33,6 +33,7 @@ class Models:
         self._runtime, self._threads, self._provider, self._allow_cpu = runtime, threads, provider, allow_cpu
         self._device = device
         self._opened: dict[tuple[str, int], Engine] = {}
+        self._reasons: dict[str, str] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Models:
@@ -43,8 +44,15 @@ class Models:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Name and runtime of every model that was opened, in that order, for the banner."""
-        return tuple((name, engine.runtime) for (name, _), engine in self._opened.items())
+        """Name and runtime of every model that was opened, in that order, and why no better one, for the banner."""
+        return tuple(
+            (name, f"{engine.runtime}{self._reasons.get(name, '')}") for (name, _), engine in self._opened.items()
+        )
+
+    @property
+    def improvable(self) -> tuple[str, ...]:
+        """Names of the models that are kept open and would run in the device's memory, had they a plan for it."""
+        return tuple(name for name, _ in self._opened if name in self._reasons)
 
     def card(self, name: str) -> ModelCard:
         """Read a card.
@@ -97,9 +105,21 @@ class Models:
             ModelError: its file is missing or damaged.
             EngineError: the runtime cannot be used.
         """
-        chosen = self._runtime != "auto" and registry.serves(self._runtime, card)
-        runtime = self._runtime if chosen else "auto"
+        if self._runtime == "auto":
+            return self._open_on_device(card, batch) or self._open(card, "auto", batch)
+        return self._open(card, self._runtime if registry.serves(self._runtime, card) else "auto", batch)
+
+    def _open(self, card: ModelCard, runtime: str, batch: int) -> Engine:
         return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch, self._device)
+
+    def _open_on_device(self, card: ModelCard, batch: int) -> Engine | None:
+        """Open a model in the memory of the device, where there is a plan for it; notes why not."""
+        for name in registry.on_device(card, self._device):
+            try:
+                return self._open(card, name, batch)
+            except EngineError as error:
+                self._reasons[card.name] = f", not {name}: {error.message}"
+        return None
 
 
 def demand_size(card: ModelCard, spec: TensorSpec) -> None:

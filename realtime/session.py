@@ -51,15 +51,14 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
             _keep(settings, terminal)
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 
-        show = replace(
-            built,
-            on_event=terminal.note,
-            on_ready=ready,
-            on_tick=lambda: terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces))),
-        )
         try:
-            with stop_on_signals() as stop:
-                loop.run(show, stop, limits)
+            with stop_on_signals() as stop, app.upgrading(scene, networks, meter, terminal.note) as take_what_is_ready:
+
+                def tick() -> None:
+                    take_what_is_ready()
+                    terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces)))
+
+                loop.run(replace(built, on_event=terminal.note, on_ready=ready, on_tick=tick), stop, limits)
         finally:
             stats = meter.snapshot()
             terminal.end(stats)

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.contract import Availability, CropPlan, Engine, Report, SlottedEngine, TensorSpec
+from engines.contract import Availability, CropPlan, Engine, Lane, Report, SlottedEngine, TensorSpec
 from engines.cpu import CpuDevice
 from engines.cuda import opening
 from engines.cuda.drawing import Drawing
@@ -28,6 +28,7 @@ from engines.cuda.lane import CudaLane
 from engines.cuda.lanes import HostedLane, SlottedLane
 from engines.cuda.slot import Slot
 from engines.errors import DeviceError
+from engines.lane import HostLane
 
 SLOTS = 2
 """Frames in flight: one that is worked on and one that goes up or down. A third would be latency with a name."""
@@ -131,8 +132,13 @@ class CudaDevice:
         finally:
             slot.end()
 
-    def lane(self, plan: CropPlan, engine: Engine) -> CudaLane:
-        """Make a lane; what is painted runs on the swap stream, what is only read on the detect stream."""
+    def lane(self, plan: CropPlan, engine: Engine) -> Lane:
+        """Make a lane; what is painted runs on the swap stream, what is only read on the detect stream.
+
+        What a network on the host only reads stays there: it looks at the picture as it came.
+        """
+        if plan.picture < 0 and not isinstance(engine, SlottedEngine):
+            return HostLane(self.host, plan, engine)
         stream = self._swap if plan.picture >= 0 else self._detect
         kind = SlottedLane if isinstance(engine, SlottedEngine) else HostedLane
         made = kind(self, plan, engine, stream, SLOTS)

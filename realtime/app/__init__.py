@@ -1,5 +1,6 @@
 """The only place where names become objects: opens what the settings name, in order, and closes it in reverse."""
 
+from realtime.app.background import upgrading
 from realtime.app.faces import SourceFaces, load_faces
 from realtime.app.fallback import Scene, set_up
 from realtime.app.networks import MESH_CARD, Networks, open_networks
@@ -22,4 +23,5 @@ __all__ = [
     "open_networks",
     "open_one_sink",
     "set_up",
+    "upgrading",
 ]

@@ -62,12 +62,17 @@ def open_networks(settings: Settings) -> Iterator[Networks]:
         DeviceError: the device cannot be used.
     """
     device, words = open_chosen(settings)
-    engine = settings.engine
-    with closing(device), Models(engine.runtime, engine.threads, engine.provider, engine.allow_cpu, device) as models:
+    with closing(device), open_models(settings, device) as models:
         chosen = choose_detector(settings, models, device)
         with closing(chosen.detector):
             mesh_net = MeshNet(models.card(MESH_CARD), models.open(MESH_CARD), device)
             yield Networks(device, words, chosen.detector, mesh_net, models, chosen.sentence)
+
+
+def open_models(settings: Settings, device: Device) -> Models:
+    """Make what opens the models of a run."""
+    engine = settings.engine
+    return Models(engine.runtime, engine.threads, engine.provider, engine.allow_cpu, device)
 
 
 def choose_detector(settings: Settings, models: Models, device: Device) -> Choice:

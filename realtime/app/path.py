@@ -28,21 +28,23 @@ def build_pipeline(
     on_event: Callable[[str], None] = lambda _: None,
 ) -> Pipeline:
     """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
-    kit = make_kit(settings, networks, meter)
-    kin = family(kit.name, kit.models)
     return Pipeline(
         Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
         build_cast(settings, networks, faces, meter),
         build_chooser(settings),
-        Painters(
-            networks.device,
-            [kin.open_swapper(identity, kit) for identity in faces.identities],
-            build_enhancer(settings, kit),
-        ),
+        build_painters(settings, networks, faces, meter),
         Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
         meter,
         on_event,
     )
+
+
+def build_painters(settings: Settings, networks: Networks, faces: SourceFaces, meter: Meter) -> Painters:
+    """Open what paints the new faces."""
+    kit = make_kit(settings, networks, meter)
+    kin = family(kit.name, kit.models)
+    swappers = [kin.open_swapper(identity, kit) for identity in faces.identities]
+    return Painters(networks.device, swappers, build_enhancer(settings, kit))
 
 
 def build_enhancer(settings: Settings, kit: Kit) -> Enhancer | None:

@@ -173,6 +173,7 @@ class EngineSettings(Section):
 
     device: Literal["auto", "cpu", "cuda"]
     runtime: Literal["auto", "onnxrt", "openvino", "tensorrt"]
+    build: bool
     fallback: bool
     provider: Literal["auto", "cpu", "cuda", "coreml", "directml", "openvino"]
     allow_cpu: bool

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from engines.building import Outcome
+    from engines.building import BuildSettings, Outcome
     from engines.card import ModelCard
     from engines.contract import Availability
 
@@ -66,12 +70,29 @@ def build(
     )
     settings.demand_possible()
     _demand_machine(card, what_is_needed(card))
-    with BuildTerminal(card.name) as terminal:
-        outcome = build_plan(card, settings, terminal.moved, on_warning=terminal.warned, force=force)
+    with _sampled(card, settings, boost) as ready, BuildTerminal(card.name) as terminal:
+        outcome = build_plan(card, ready, terminal.moved, on_warning=terminal.warned, force=force)
     typer.echo(
         f"{name}: {outcome.plan.path} ({'built' if outcome.is_new else 'was already here; --force builds it anew'})"
     )
     Console().print(summary(outcome))
+
+
+@contextmanager
+def _sampled(card: ModelCard, settings: BuildSettings, boost: int) -> Iterator[BuildSettings]:
+    """Make samples of photos for a swapper; every other network is shown the pictures themselves."""
+    from realtime.swappers import FAMILIES
+
+    folder = settings.calibration
+    if settings.precision != "int8" or folder is None or card.family not in FAMILIES or any(folder.glob("*.npz")):
+        yield settings
+        return
+    from realtime.calibration import write_samples
+
+    with TemporaryDirectory() as made:
+        count = write_samples(card.name, boost, folder, Path(made), lambda text: typer.echo(text, err=True))
+        typer.echo(f"{card.name}: noted what it is given for {count} faces", err=True)
+        yield replace(settings, calibration=Path(made))
 
 
 def what_is_needed(card: ModelCard) -> tuple[tuple[str, Availability], ...]:

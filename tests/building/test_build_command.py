@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,9 +21,12 @@ from engines.building.messages import PhaseBegun, Stage, StepDone
 from engines.contract import Availability
 from engines.cuda import opening
 from engines.tensorrt import probe as tensorrt
+from realtime.assets import demo_photo, sample_source
 from realtime.cli import _doppelcam, run
 from realtime.commands.build_terminal import BuildTerminal
+from tests import cards, helpernets
 from tests.building.stand import REAL, small_model
+from tests.facenets import latent_swapper
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVE_UP_S = 120
@@ -132,6 +136,22 @@ def test_a_crash_of_tensorrt_is_two_lines(
     assert last[1].startswith("try: ")
 
 
+@pytest.mark.usefixtures("gpu")
+def test_whole_numbers_of_a_swapper_are_found_out_on_photos_of_faces(
+    models: Call, mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cards.put(mine, helpernets.arcface())
+    name = cards.put(mine, latent_swapper(side=64))
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number, photo in enumerate((demo_photo(), sample_source())):
+        shutil.copy(photo, photos / f"{number}.jpg")
+    assert models("build", name, "--precision", "int8", "--calibrate", photos) == 4
+    told = capsys.readouterr().err
+    assert f"{name}: noted what it is given for 2 faces\n" in told
+    assert "error: 2 samples are too few to find out what whole numbers must cover" in told
+
+
 INTERRUPTED = """
 from functools import partial
 from engines import building
@@ -139,6 +159,7 @@ from engines.cuda import opening
 from engines.tensorrt import probe as tensorrt
 from engines.contract import Availability
 from realtime.cli import main
+from tests import cards, helpernets
 from tests.building.stand import REAL
 opening.probe = tensorrt.probe = lambda: Availability(True, "here")
 building.build = partial(building.build, command=REAL)

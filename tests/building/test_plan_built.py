@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import onnx
+import psutil
 import pytest
 
 from engines import store
@@ -202,3 +204,14 @@ def test_the_note_is_json_that_a_person_can_read(make: Make) -> None:
     note = json.loads(make(BuildSettings(optimisation=5)).plan.path.with_suffix(".json").read_text())
     assert note["settings"]["optimisation"] == 5
     assert note["settings"]["seconds"] >= 0
+
+
+def test_ctrl_c_of_a_run_does_not_look_like_a_failed_build(make: Make) -> None:
+    """A terminal sends it to every process; whoever asked for the plan decides what it means."""
+
+    def interrupt(now: Progress) -> None:
+        if now.stage == "checking the model":
+            for process in psutil.Process().children():
+                process.send_signal(signal.SIGINT)
+
+    assert make(on_progress=interrupt).is_new

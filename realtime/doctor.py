@@ -121,12 +121,17 @@ def _packages() -> Iterator[Check]:
 def _engines() -> Iterator[Check]:
     from engines import registry
 
-    for name in registry.DEVICES:
-        found = registry.probe("device", name)
-        yield Check("engines", f"device {name}", "ok" if found.ok else "missing", found.reason, found.hint)
     for name in registry.RUNTIMES:
+        if registry.RUNTIMES[name].on_device:
+            continue  # in the chain of ways to run networks
         found = registry.probe("runtime", name)
         yield Check("engines", f"runtime {name}", "ok" if found.ok else "missing", found.reason, found.hint)
+
+
+def _gpu() -> Iterator[Check]:
+    from realtime.doctor_gpu import examine_gpu
+
+    return examine_gpu()
 
 
 def _kernels() -> Iterator[Check]:
@@ -252,6 +257,7 @@ CHECKS: dict[str, Callable[[], Iterator[Check]]] = {
     "packages": _packages,
     "engines": _engines,
     "kernels": _kernels,
+    "networks": _gpu,
     "models": _models,
     "cameras": _cameras,
     "virtual camera": _virtual_camera,

@@ -30,7 +30,7 @@ def probe() -> Availability:
     Returns:
         Usable or not, and why: no driver, no GPU, one that is too old, or no package to drive it with.
     """
-    gpu = _ask_driver()
+    gpu = ask_driver()
     if not gpu.ok:
         return gpu
     missing = [name for name, (_, needs) in BACK_ENDS.items() if not all(_is_there(package) for package in needs)]
@@ -69,8 +69,8 @@ def _is_there(package: str) -> bool:
         return False
 
 
-def _ask_driver() -> Availability:
-    """Ask the driver alone, which can be loaded and called anywhere."""
+def ask_driver() -> Availability:
+    """Ask the driver alone, which can be loaded and called anywhere; see :func:`probe`."""
     try:
         library = ctypes.CDLL(DRIVER)
     except OSError:

@@ -92,6 +92,6 @@ def test_nothing_leaks_and_nothing_waits_for_the_whole_gpu(found: dict[str, Any]
 
 
 def test_a_machine_is_asked_for_its_gpu_without_importing_anything(libcuda: Path) -> None:
-    said = run(libcuda, "-c", "from engines.cuda import opening; print(opening._ask_driver())")
+    said = run(libcuda, "-c", "from engines.cuda import opening; print(opening.ask_driver())")
     assert "Fake GPU, compute 8.6" in said.stdout
-    assert opening._ask_driver().ok or opening.probe().hint
+    assert opening.ask_driver().ok or opening.probe().hint

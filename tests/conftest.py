@@ -28,6 +28,11 @@ settings.load_profile("doppelcam")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run demand hardware instead of skipping what needs it."""
+    parser.addoption("--require", choices=["cuda"], help="hardware that must be there: its tests fail where it is not")
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder with real clips, photos and weights beside the project; skips where a checkout has none."""

@@ -19,7 +19,7 @@ from engines.errors import DeviceError
 from realtime.types import F32, F64, U8
 from tests.cuda.fake_driver import FakeDriver, OrderError
 from tests.cuda.fake_engine import FakeSlotted, HostFunction
-from tests.kernels.host import HostKernels, compiler
+from tests.kernels.host import HostKernels
 
 pytestmark = pytest.mark.ordering
 SIDE = 32
@@ -109,13 +109,6 @@ class Run:
         for pixels in waiting:
             self.reports.append(self.device.finish(pixels))
         return frames
-
-
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> HostKernels:
-    if compiler() is None:
-        pytest.skip("g++ is not installed")
-    return HostKernels(tmp_path_factory.mktemp("kernels"))
 
 
 def on_cpu(**more: Any) -> Run:

@@ -1,4 +1,4 @@
-"""Tests that need a GPU: skipped where there is none, unless one is required; they print one table of what they find."""
+"""Tests that need a GPU: skipped where there is none, unless one is required; they print what they find as a table."""
 
 from __future__ import annotations
 

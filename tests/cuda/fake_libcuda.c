@@ -97,6 +97,8 @@ Result cuStreamCreateWithPriority(Stream** stream, unsigned flags, int priority)
     ++counts.streams;
     return *stream = calloc(1, sizeof(Stream)), OK;
 }
+Result cuStreamCreate(Stream** stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+Result cuStreamSynchronize(Stream* stream) { return ++counts.synchronises, run_to(stream, stream->given), OK; }
 Result cuStreamDestroy_v2(Stream* stream) { return --counts.streams, free(stream), OK; }
 Result cuStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
     (void)flags;
@@ -191,6 +193,19 @@ Result cuMemcpy2DAsync_v2(const Copy2d* what, Stream* stream) {
     return OK;
 }
 
+Result cuDeviceComputeCapability(int* major, int* minor, int device) {
+    (void)device;
+    return *major = 8, *minor = 6, OK;
+}
+Result cuDeviceGetPCIBusId(char* text, int length, int device) {
+    (void)device;
+    return snprintf(text, length, "0000:01:00.0"), OK;
+}
+Result cuCtxGetDevice(int* device) { return *device = 0, OK; }
+Result cuGetErrorString(Result status, const char** text) {
+    *text = status == NO_MEMORY ? "out of memory" : "fake error";
+    return OK;
+}
 Result cuGetErrorName(Result status, const char** name) {
     (void)status;
     return *name = "FAKE", OK;

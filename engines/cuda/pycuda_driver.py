@@ -204,8 +204,8 @@ class PyCudaDriver(BaseDriver):
         for made in reversed(self.owned):
             made.free()
         self.owned.clear()
-        # It is on no stack of PyCUDA's then, and current in this thread until that ends. Popped before, it would be pushed
-        # once more to let it go, and stay as well.
+        # Then it is on no stack of PyCUDA's, and current in this thread until that ends. Popped before, it would be
+        # pushed once more to let it go, and stay as well.
         self._context.detach()
 
     def _describe(self) -> Gpu:

@@ -1,79 +1,182 @@
 """What of a GPU is here and what is missing, from the best way to run networks to the last; runs none of them.
 
-Whatever may crash a process is asked for by the probes in a process of its own.
+Whatever may crash or hang is tried in a process of its own.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import Any, NamedTuple
 
-import numpy as np
+from engines import card, isolated, registry, store
+from engines.contract import Availability
+from engines.cuda import opening
+from engines.errors import DeviceError, EngineError, ModelError, install_extra
+from engines.plan import Plan, built_plans, how_to_build
+from engines.tensorrt.api import installed
+from engines.tensorrt.probe import probe as probe_tensorrt
 
-from engines import registry
+TRIAL = "engines.gpu_trial"
+MOST_S = 60.0
+"""A first start compiles the kernels."""
+CUDA_PROVIDER = "CUDAExecutionProvider"
+INSTALL_PROVIDER = "pip uninstall onnxruntime, then pip install onnxruntime-gpu"
+UPDATE = "update the NVIDIA driver, and see whether nvidia-smi shows the GPU"
+LIBRARIES = "ONNX Runtime needs the libraries of CUDA and cuDNN 9 where the system finds them"
 
-TRIED = (720, 1280, 3)
-"""Shape of the frame that is sent to the GPU and back, rows first."""
 
-
-class Step(NamedTuple):
-    """One way to run networks.
+class Finding(NamedTuple):
+    """One thing that was looked at.
 
     Attributes:
         name: for people.
-        ok: whether it can be used here.
-        found: what was found.
-        fix: what to do; empty where it is ok.
+        found: whether it can be used, what was found, and what to do where it cannot.
     """
 
     name: str
-    ok: bool
-    found: str
-    fix: str
+    found: Availability
 
 
-def chain() -> tuple[Step, ...]:
-    """Say of each way, the best first, whether it can be used here and why not."""
-    gpu, planned, host = registry.probe("device", "cuda"), registry.probe("runtime", "tensorrt"), _onnx_runtime()
-    works = planned if gpu.ok else gpu
-    lacking = [package for package in ("cupy", "tensorrt") if find_spec(package) is None]
-    also = f"; {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed" if lacking else ""
+def parts() -> tuple[Finding, ...]:
+    """Say of everything that a network on the GPU needs whether it is here, in the order in which it is needed."""
     return (
-        Step("1 TensorRT", gpu.ok and planned.ok, works.reason if works.ok else works.reason + also, works.hint),
-        host,
-        Step("3 ONNX Runtime, processor", True, registry.probe("runtime", "onnxrt").reason, ""),
-        Step("4 mesh", True, "needs no network", ""),
+        Finding("GPU", opening.ask_driver()),
+        Finding("CuPy", _package("CuPy", opening.is_there("cupy"), "cupy-cuda13x")),
+        Finding("back end", _back_end()),
+        Finding("TensorRT", _tensorrt()),
+        Finding("ONNX Runtime's CUDA", _provider()),
     )
 
 
-def _onnx_runtime() -> Step:
-    import onnxruntime as ort  # noqa: PLC0415  (half a second)
-
-    from engines.cuda import opening  # noqa: PLC0415
-
-    gpu = opening.ask_driver()
-    name, offered = "2 ONNX Runtime, CUDA", "CUDAExecutionProvider" in ort.get_available_providers()
-    if not gpu.ok:
-        return Step(name, False, gpu.reason, gpu.hint)
-    if not offered:
-        fix = "pip uninstall onnxruntime, then pip install onnxruntime-gpu"
-        return Step(name, False, f"this ONNX Runtime {ort.__version__} is built without CUDA", fix)
-    return Step(name, True, f"ONNX Runtime {ort.__version__} with CUDA", "")
+def can_be_driven(found: Sequence[Finding]) -> bool:
+    """Say whether frames can be sent to the GPU; takes what ``parts`` gave."""
+    return all(part.found.ok for part in found[:3])
 
 
-def memory() -> tuple[tuple[str, str, int], ...]:
-    """Send a frame to the GPU and back, and list what that has allocated: where, what for, bytes.
+def chain(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Say of each way to run networks, the best first, whether it can be used here and what it lacks.
+
+    Args:
+        found: what ``parts`` gave.
+    """
+    gpu, *packages, provider = found
+    host = registry.probe("runtime", "onnxrt")
+    return (
+        Finding("1 TensorRT", _all_of("in half precision, for models with a plan", [gpu, *packages])),
+        Finding("2 ONNX Runtime CUDA", _all_of("for every other model", [gpu, provider])),
+        Finding("3 ONNX Runtime CPU", Availability(host.ok, host.reason.partition(" (")[0], host.hint)),
+    )
+
+
+def plans() -> tuple[Finding, ...]:
+    """Say which plans have been built, and which models that are here, and that TensorRT could run, have none."""
+    found, bare = [], []
+    for name in card.names():
+        try:
+            model = card.load_card(name)
+            here = registry.serves("tensorrt", model) and store.locate(model) is not None
+        except ModelError:  # told where models are looked at
+            continue
+        if built := built_plans(name):
+            found.append(Finding(f"plan of {name}", Availability(True, "; ".join(map(_described, built)))))
+        elif here:
+            bare.append(name)
+    if bare:
+        fix = f"{how_to_build(bare[0])}; a run builds those that it paints with by itself"
+        found.append(Finding("plans", Availability(False, f"not built: {', '.join(bare)}", fix)))
+    return tuple(found)
+
+
+class Memory(NamedTuple):
+    """What a run takes of the GPU before any network is opened.
+
+    Attributes:
+        device: its name, and what drives it.
+        cuda: version that the driver supports.
+        total_bytes: of the GPU.
+        free_bytes: of it, while the frames are in flight.
+        lines: what is allocated: "device" or "pinned", what for, bytes.
+        remarks: what does not run as well as it should.
+    """
+
+    device: str
+    cuda: str
+    total_bytes: int
+    free_bytes: int
+    lines: tuple[tuple[str, str, int], ...]
+    remarks: tuple[str, ...]
+
+
+def memory() -> Memory:
+    """Send frames to the GPU and back, in another process, and list what that has allocated.
 
     Raises:
-        DeviceError: it failed.
+        DeviceError: it failed, crashed or hung.
     """
-    from engines.cuda.device import CudaDevice  # noqa: PLC0415  (drives a GPU)
+    told = _tried("device", "the GPU", UPDATE)
+    if "error" in told:
+        raise DeviceError(told["error"], told["hint"])
+    lines = tuple((where, what, nbytes) for where, what, nbytes in told["allocations"])
+    return Memory(told["name"], told["cuda"], told["memory_bytes"], told["free_bytes"], lines, tuple(told["remarks"]))
 
-    device = CudaDevice()
+
+def _tried(what: str, words: str, hint: str) -> Mapping[str, Any]:
     try:
-        pixels = np.zeros(TRIED, np.uint8)
-        device.begin(pixels)
-        device.finish(pixels)
-        return tuple(device.memory())
-    finally:
-        device.close()
+        return isolated.ask(words, isolated.module(TRIAL, what), hint, MOST_S)
+    except EngineError as error:
+        return {"error": error.message, "hint": error.hint}
+
+
+def _back_end() -> Availability:
+    there = [name for name, (_, needs) in opening.BACK_ENDS.items() if all(map(opening.is_there, needs))]
+    if not there:
+        return Availability(False, f"none of {', '.join(opening.BACK_ENDS)} is installed", install_extra("gpu"))
+    return Availability(True, ", ".join(there))
+
+
+def _package(name: str, there: bool, distribution: str) -> Availability:
+    if not there:
+        return Availability(False, "not installed", install_extra("gpu"))
+    try:
+        return Availability(True, f"{name} {metadata.version(distribution)}")
+    except metadata.PackageNotFoundError:  # built for another CUDA, or by its owner
+        return Availability(True, f"{name}, not from the package {distribution}")
+
+
+def _tensorrt() -> Availability:
+    if installed() is None:
+        return Availability(False, "not installed", install_extra("gpu"))
+    if not opening.ask_driver().ok:
+        return Availability(True, "installed; not started without a GPU")
+    return probe_tensorrt()
+
+
+def _provider() -> Availability:
+    """Say whether ONNX Runtime runs on the GPU: a build that lists the provider may still lack its libraries."""
+    import onnxruntime as ort  # noqa: PLC0415  (half a second)
+
+    version = f"ONNX Runtime {ort.__version__}"
+    if CUDA_PROVIDER not in ort.get_available_providers():
+        return Availability(False, f"{version} is built without it", INSTALL_PROVIDER)
+    if not opening.ask_driver().ok:
+        return Availability(True, f"{version} has it; not started without a GPU")
+    told = _tried("onnxruntime", version, LIBRARIES)
+    if "error" in told:
+        return Availability(False, told["error"], told["hint"])
+    if told["really"] != CUDA_PROVIDER:
+        return Availability(False, f"{version} has it, but it does not start", LIBRARIES)
+    return Availability(True, version)
+
+
+def _all_of(what: str, needed: Sequence[Finding]) -> Availability:
+    lacking = [part for part in needed if not part.found.ok]
+    if not lacking:
+        return Availability(True, what)
+    return Availability(False, f"lacks: {', '.join(part.name for part in lacking)}", lacking[0].found.hint)
+
+
+def _described(plan: Plan) -> str:
+    note = plan.sidecar
+    size = "x".join(map(str, next(iter(note.shapes.values()), ())))
+    return f"{note.precision}, {size}, for {note.gpu} and TensorRT {note.tensorrt}"

@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +36,8 @@ PACKAGES = {
     "mss": "mss",
     "httpx": "httpx",
 }
+STAND_INS = {"onnxruntime": ("onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")}
+"""Distributions with the same module, which are installed in place of one of ``PACKAGES``."""
 EMBEDDED_MODELS = ("face_detection_short_range", "face_landmark")
 """What the main job cannot do without, and what comes with the program (a test compares it with what does)."""
 KERNELS = ("engines.patch", "engines.raster")
@@ -105,7 +108,7 @@ def _machine() -> Iterator[Check]:
 def _packages() -> Iterator[Check]:
     for distribution, module in PACKAGES.items():
         try:
-            version = metadata.version(distribution)
+            version = _version(distribution)
             importlib.import_module(module)
         except metadata.PackageNotFoundError:
             yield Check(
@@ -116,6 +119,14 @@ def _packages() -> Iterator[Check]:
             yield Check("packages", distribution, "broken", f"does not load: {error}", fix, needed=True)
         else:
             yield Check("packages", distribution, "ok", version, needed=True)
+
+
+def _version(distribution: str) -> str:
+    """The version of a distribution, or of the one that stands in for it, with its name."""
+    for name in STAND_INS.get(distribution, ()):
+        with suppress(metadata.PackageNotFoundError):
+            return f"{metadata.version(name)} ({name})"
+    return metadata.version(distribution)
 
 
 def _engines() -> Iterator[Check]:
@@ -257,7 +268,7 @@ CHECKS: dict[str, Callable[[], Iterator[Check]]] = {
     "packages": _packages,
     "engines": _engines,
     "kernels": _kernels,
-    "networks": _gpu,
+    "gpu": _gpu,
     "models": _models,
     "cameras": _cameras,
     "virtual camera": _virtual_camera,

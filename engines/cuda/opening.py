@@ -33,10 +33,10 @@ def probe() -> Availability:
     gpu = ask_driver()
     if not gpu.ok:
         return gpu
-    missing = [name for name, (_, needs) in BACK_ENDS.items() if not all(_is_there(package) for package in needs)]
+    missing = [name for name, (_, needs) in BACK_ENDS.items() if not all(is_there(package) for package in needs)]
     if len(missing) == len(BACK_ENDS):
         return Availability(False, f"{gpu.reason}, but none of {', '.join(missing)} is installed", install_extra("gpu"))
-    if not _is_there("cupy"):
+    if not is_there("cupy"):
         return Availability(False, f"{gpu.reason}, but cupy is not installed", install_extra("gpu"))
     return gpu
 
@@ -62,7 +62,8 @@ def open_driver() -> Driver:
     raise DeviceError(f"the GPU cannot be driven: {'; '.join(reasons)}", install_extra("gpu"))
 
 
-def _is_there(package: str) -> bool:
+def is_there(package: str) -> bool:
+    """Say whether a package is installed, without importing it."""
     try:
         return find_spec(package) is not None
     except ModuleNotFoundError:  # its parent is not there

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
+from engines import isolated
 from engines.contract import Availability
 from engines.cuda import opening
+from engines.errors import EngineError
 from engines.tensorrt.api import INSTALL, installed
 
-TRIAL = (sys.executable, "-P", "-m", "engines.tensorrt.trial")
-"""What is run in a process of its own: some libraries, asked without a driver, take the process down with them. It
-imports nothing from the folder that it is started in, which may have a ``tensorrt`` too."""
+TRIAL = isolated.module("engines.tensorrt.trial")
+"""What is run in a process of its own: some libraries, asked without a driver, take the process down with them."""
 MOST_S = 120.0
 """Loading TensorRT for the first time reads 2 GB from the disk."""
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def probe() -> Availability:
@@ -47,19 +42,8 @@ def tried(command: tuple[str, ...], most_s: float = MOST_S) -> Availability:
     Returns:
         What it found; not usable where it ended otherwise than with an answer.
     """
-    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     try:
-        done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=most_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Availability(False, f"TensorRT did not start within {most_s:g} s", "check the driver: nvidia-smi")
-    except OSError as error:
-        return Availability(False, f"TensorRT cannot be tried: {error.strerror}", "check the installation of Python")
-    try:
-        found = json.loads(done.stdout.splitlines()[-1])
-        return Availability(found["ok"], found["reason"], found["hint"])
-    except (IndexError, ValueError, KeyError, TypeError):
-        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
-        ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        return Availability(False, f"TensorRT takes its process down when it starts ({ended}): {last}", INSTALL)
+        found = isolated.ask("TensorRT", command, INSTALL, most_s)
+    except EngineError as error:
+        return Availability(False, error.message, error.hint)
+    return Availability(found["ok"], found["reason"], found["hint"])

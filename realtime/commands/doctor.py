@@ -48,11 +48,14 @@ def report(checks: list[Check]) -> RenderableType:
         area = check.area
         state = Text(check.state, style=COLOURS[check.state])
         table.add_row(Text(heading, style="dim"), check.name, state, Text(check.found, overflow="fold"))
-    # Below the table and unbroken, so that a command can be copied.
+    # Below the table and unbroken, so that a command can be copied; what mends several things is said once.
+    cures: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.fix:
+            cures.setdefault(check.fix, []).append(check)
     fixes = [
-        Text(f"{check.name}: {check.fix}", style=COLOURS[check.state], no_wrap=True, overflow="ignore")
-        for check in checks
-        if check.fix
+        Text(f"{', '.join(check.name for check in ill)}: {fix}", COLOURS[ill[0].state], no_wrap=True, overflow="ignore")
+        for fix, ill in cures.items()
     ]
     if can_run(checks):
         verdict = Text("The main job runs on this machine.", style="green")

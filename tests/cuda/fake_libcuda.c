@@ -33,7 +33,7 @@ typedef struct {
 static struct {
     long allocations, frees, pinned, unpinned, pushes, pops, retains, releases, synchronises, streams, events;
 } counts;
-static size_t free_bytes = 1 << 20;
+static size_t free_bytes = 1 << 28;
 
 static void run_to(Stream* stream, size_t count) {
     while (stream->ran < count) {
@@ -70,7 +70,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, int device) {
 }
 Result cuDeviceTotalMem_v2(size_t* bytes, int device) {
     (void)device;
-    return *bytes = 1 << 20, OK;
+    return *bytes = 1 << 28, OK;
 }
 Result cuDeviceGetUuid_v2(char* uuid, int device) {
     (void)device;
@@ -89,7 +89,7 @@ Result cuCtxPushCurrent_v2(void* context) { return context == &counts ? (++count
 Result cuCtxPopCurrent_v2(void** context) { return *context = &counts, ++counts.pops, OK; }
 Result cuCtxSynchronize(void) { return ++counts.synchronises, OK; }
 Result cuCtxGetStreamPriorityRange(int* least, int* greatest) { return *least = 0, *greatest = -5, OK; }
-Result cuMemGetInfo_v2(size_t* unused, size_t* total) { return *unused = free_bytes, *total = 1 << 20, OK; }
+Result cuMemGetInfo_v2(size_t* unused, size_t* total) { return *unused = free_bytes, *total = 1 << 28, OK; }
 
 Result cuStreamCreateWithPriority(Stream** stream, unsigned flags, int priority) {
     (void)priority;

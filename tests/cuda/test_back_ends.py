@@ -96,7 +96,7 @@ def test_memory_is_listed_refused_and_freed(found: dict[str, Any]) -> None:
     assert found["allocations"] == [["pinned", "sent", 1000], ["pinned", "back", 1000], ["device", "memory", 1000]]
     assert "no room" in found["no room"][0]
     assert "close other programs" in found["no room"][1]
-    assert found["free"] == (1 << 20) - 1000
+    assert found["free"] == (1 << 28) - 1000
     assert found["left"] == []
 
 
@@ -113,3 +113,15 @@ def test_a_machine_is_asked_for_its_gpu_without_importing_anything(libcuda: Path
     said = run(libcuda, "-c", "from engines.cuda import opening; print(opening.ask_driver())")
     assert "Fake GPU, compute 8.6" in said.stdout
     assert opening.ask_driver().ok or opening.probe().hint
+
+
+def test_doctor_sends_two_frames_through_them(libcuda: Path) -> None:
+    done = run(libcuda, "-W", "ignore", "-m", "engines.gpu_trial", "device")
+    told = json.loads(done.stdout.splitlines()[-1])
+    if "installed" in told.get("error", ""):
+        pytest.skip(told["error"])
+    assert told["name"].startswith("cuda (Fake GPU, compute 8.6, ")
+    assert {where for where, _, _ in told["allocations"]} == {"device", "pinned"}
+    assert sum(nbytes for where, _, nbytes in told["allocations"] if where == "device") == (
+        told["memory_bytes"] - told["free_bytes"]
+    )

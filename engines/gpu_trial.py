@@ -1,0 +1,78 @@
+"""A program: takes up the GPU as a run would, and prints one line of JSON that says what came of it; may go down."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from engines.cuda.driver import Driver
+from engines.errors import LiveError
+
+FRAME = (720, 1280, 3)
+"""Shape of the frames that are sent to the GPU and back, rows first."""
+NETWORK = (
+    b'\x08\x08\x12\x00:3\n\x0c\n\x01x\x12\x01y"\x04Relu\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01'
+    b"b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\x11"
+)
+"""The smallest network there is, as ONNX: y = Relu(x), of one number. A test reads it."""
+
+
+def try_device(driver: Driver | None = None) -> dict[str, Any]:
+    """Send as many frames to the GPU as are in flight in a run, and bring them back.
+
+    Args:
+        driver: the GPU; ``None`` opens the first one.
+
+    Returns:
+        ``name`` of the device, ``cuda`` that the driver supports, ``memory_bytes`` and ``free_bytes`` of the GPU,
+        ``allocations`` as of :meth:`engines.cuda.driver.Driver.allocations`, and ``remarks``.
+
+    Raises:
+        DeviceError: it failed.
+    """
+    from engines.cuda.device import SLOTS, CudaDevice  # noqa: PLC0415  (not where ONNX Runtime is tried)
+
+    device = CudaDevice(driver)
+    try:
+        frames = [np.zeros(FRAME, np.uint8) for _ in range(SLOTS)]
+        for pixels in frames:
+            device.begin(pixels)
+        for pixels in frames:
+            device.finish(pixels)
+        gpu = device.driver.gpu
+        return {
+            "name": device.name,
+            "cuda": gpu.driver,
+            "memory_bytes": gpu.memory_bytes,
+            "free_bytes": device.driver.free_bytes(),
+            "allocations": list(device.memory()),
+            "remarks": list(device.remarks),
+        }
+    finally:
+        device.close()
+
+
+def try_onnx_runtime(provider: str = "CUDAExecutionProvider") -> dict[str, Any]:
+    """Open a network in ONNX Runtime, which takes the processor without a word where a provider does not start.
+
+    Returns:
+        ``really``: the provider that it was opened on.
+    """
+    import onnxruntime as ort  # noqa: PLC0415  (half a second)
+
+    return {"really": ort.InferenceSession(NETWORK, providers=[provider]).get_providers()[0]}
+
+
+def main(what: str) -> dict[str, Any]:
+    """Try the "device" or "onnxruntime"; an error that is for people becomes ``error`` and ``hint``."""
+    try:
+        return try_device() if what == "device" else try_onnx_runtime()
+    except LiveError as error:
+        return {"error": error.message, "hint": error.hint}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1])))

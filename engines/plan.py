@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from engines.card import ModelCard
+from engines.conform import fits
 from engines.contract import TensorSpec
 from engines.cuda.driver import Gpu
 from engines.errors import EngineError
@@ -231,7 +232,7 @@ def header_fault(data: bytes, tensorrt: str) -> str:
 def _mismatch(sidecar: Sidecar, card: ModelCard, model_sha256: str, gpu: Gpu, tensorrt: str) -> str:
     """Say what else a plan was built for; empty where it will do."""
     taken = [target_of(card)] if sidecar.style_inputs else card.inputs
-    others = [spec for spec in (*taken, *card.outputs) if sidecar.shapes.get(spec.name) != spec.shape]
+    others = [spec for spec in (*taken, *card.outputs) if not fits(spec.shape, sidecar.shapes.get(spec.name, ()))]
     built, here = (".".join(map(str, capability)) for capability in (sidecar.capability, gpu.capability))
     found = (
         (

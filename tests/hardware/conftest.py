@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from engines.cuda import opening
+from engines.cuda.device import CudaDevice
+from tests.hardware.table import Table
+
+TABLE = pytest.StashKey[Table]()
 
 
 @pytest.fixture(scope="session")
@@ -19,13 +24,25 @@ def gpu(request: pytest.FixtureRequest) -> str:
     return found.reason
 
 
+@pytest.fixture
+def device(gpu: str) -> Iterator[CudaDevice]:
+    """The GPU, opened for one test."""
+    opened = CudaDevice()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture(scope="session")
-def table(request: pytest.FixtureRequest) -> Iterator[list[tuple[str, str]]]:
-    """Lines of the table: what was measured, and the figure; printed when all have run."""
-    lines: list[tuple[str, str]] = []
-    yield lines
-    if lines:
-        width = max(len(name) for name, _ in lines)
-        capture = request.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled():
-            print("\n\n" + "\n".join(f"{name:<{width}}  {figure}" for name, figure in lines))
+def table(request: pytest.FixtureRequest) -> Iterator[Table]:
+    """The table; printed at the very end, whatever failed."""
+    made = request.config.stash[TABLE] = Table()
+    began_s = time.monotonic()
+    yield made
+    made.tell("all of this took", f"{time.monotonic() - began_s:.0f} s")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the table."""
+    if config.stash.get(TABLE, None):
+        terminalreporter.section("on this GPU")
+        terminalreporter.write_line(config.stash[TABLE].text())

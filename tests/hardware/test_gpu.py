@@ -1,94 +1,89 @@
-"""The NVIDIA path on a real GPU: `pytest tests/hardware -m cuda --require cuda`, a few minutes, one table."""
+"""The NVIDIA path on a real GPU: `pytest tests/hardware --require cuda`, at most eight minutes, one table."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from engines.contract import CropPlan
+pytest.importorskip("onnx", reason="the tests build networks with onnx, which is in the extra dev")
+
 from engines.cpu import CpuDevice
 from engines.cuda.device import CudaDevice
-from tests.conftest import ROOT
-from tests.cuda.fake_engine import HostFunction
-from tests.cuda.test_ordering import MADE, PICTURE, SOURCE, Run, draw_on, film, swapped
-from tests.hardware.measures import host_ms, overlap
+from tests.cards import put
+from tests.faces import Eyes
+from tests.hardware import full_width, measures, real_faces
+from tests.hardware.benched import bench
+from tests.hardware.real_faces import CopyingOnGpu, on_host
+from tests.hardware.table import Table
+from tests.helpernets import arcface
 
 pytestmark = pytest.mark.cuda
-Table = list[tuple[str, str]]
 
 
-@pytest.fixture
-def device(gpu: str) -> Iterator[CudaDevice]:
-    opened = CudaDevice()
-    yield opened
-    opened.close()
+def test_the_gpu_is_named(device: CudaDevice, table: Table) -> None:
+    gpu = device.driver.gpu
+    table.tell("GPU", f"{device.name}, {gpu.memory_bytes / 2**30:.0f} GiB, driver for CUDA {gpu.driver}")
 
 
-def test_the_gpu_is_named(gpu: str, device: CudaDevice, table: Table) -> None:
-    table.append(("GPU", device.name))
-    assert device.driver.gpu.memory_bytes > 1 << 30
+@pytest.mark.parametrize("where", ["GPU", "host"])
+def test_real_crops_are_painted_as_by_the_processor(device: CudaDevice, eyes: Eyes, table: Table, where: str) -> None:
+    film = real_faces.film(eyes)
+    right, _ = real_faces.swap(CpuDevice(), on_host(), film)
+    made, reports = real_faces.swap(device, CopyingOnGpu() if where == "GPU" else on_host(), film)
+    assert not any(report.failures for report in reports)
+    assert not device.remarks
+    table.demand(f"real crops, network on the {where}: from the processor", real_faces.apart(made, right), 2, "levels")
+    costs = {step: np.median([report.laps_ms.get(step, 0) for report in reports]) for step in reports[0].laps_ms}
+    table.tell("  on the device, 1280x720", ", ".join(f"{step} {ms:.2f}" for step, ms in costs.items()) + " ms")
 
 
-@pytest.mark.parametrize("in_flight", [1, 2])
-def test_pictures_are_the_processors(device: CudaDevice, table: Table, in_flight: int) -> None:
-    pictures = film(8)
-    made = Run(device, HostFunction).play(pictures, in_flight)
-    right = Run(CpuDevice(), HostFunction).play(pictures, 1)
-    apart = max(int(np.abs(a.astype(int) - b).max()) for a, b in zip(made, right, strict=True))
-    table.append((f"four pastes against the processor, {in_flight} in flight", f"at most {apart} grey levels"))
-    assert apart <= 3
+def test_a_mesh_is_drawn_as_by_the_processor(gpu: str, eyes: Eyes, table: Table) -> None:
+    film = real_faces.film(eyes)
+    made, right = (real_faces.mesh_swap(film, kind) for kind in ("cuda", "cpu"))
+    assert real_faces.apart(right, film.pictures[:1] * len(right)) > 20  # something was drawn
+    table.demand("mesh swap of a real face: from the processor", real_faces.apart(made, right), 2, "levels")
 
 
-def test_a_mesh_is_the_processors(device: CudaDevice, table: Table) -> None:
-    pairs = zip(draw_on(device), draw_on(CpuDevice()), strict=True)
-    apart = max(int(np.abs(a.astype(int) - b).max()) for a, b in pairs)
-    table.append(("a mesh against the processor", f"at most {apart} grey levels"))
-    assert apart <= 2
+def test_copies_and_work_overlap(device: CudaDevice, table: Table) -> None:
+    found = measures.overlap(device.driver)
+    table.tell("64 MiB in, work, 64 MiB out", f"{found.copy_in:.2f} + {found.work:.2f} + {found.copy_out:.2f} ms")
+    table.demand(f"all three at once ({found.together:.2f} ms), of their sum", found.share, 0.75, "")
 
 
-def test_copies_overlap(device: CudaDevice, table: Table) -> None:
-    apart_ms, together_ms = overlap(device.driver)
-    table.append(("64 MB in and out, apart and together", f"{apart_ms:.2f} and {together_ms:.2f} ms"))
-    assert together_ms <= 0.75 * apart_ms
+def test_a_graph_is_launched_faster_than_its_parts(device: CudaDevice, table: Table) -> None:
+    found = measures.replay(device.driver)
+    assert found.same
+    table.tell("200 crops, one by one", f"{found.plain_ms:.2f} ms, of the processor {found.plain_host_ms:.2f} ms")
+    table.tell("the same as a graph", f"{found.graph_ms:.2f} ms")
+    table.demand("  of the processor, launching the graph", found.graph_host_ms, found.plain_host_ms, "ms")
 
 
-def test_a_frame_around_the_network(device: CudaDevice, table: Table) -> None:
-    lane = device.lane(CropPlan("stub", PICTURE, 0), HostFunction((PICTURE, SOURCE), (MADE,), swapped))
-    pixels = film(1, (1280, 720))[0]
-    where = np.array([[4.0, 0, 500], [0, 4.0, 300]])
-    opacity = np.zeros((32, 32), np.uint8)
-    opacity[1:-1, 1:-1] = 255
+def test_a_network_of_inswappers_width(
+    device: CudaDevice, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOPPELCAM_MODELS", str(tmp_path))
+    opened = full_width.open_best(
+        full_width.full_width(), tmp_path, device, lambda told: table.tell("inswapper's width", told)
+    )
+    table.tell("inswapper's width, half precision, on", opened.engine.runtime)
+    if opened.why:
+        table.tell("  because", opened.why)
+    assert "CPUExecutionProvider" not in opened.engine.runtime
+    found = full_width.speed(device, opened.engine)
+    table.tell("  cut and network, on the device", f"{found.network_ms:.2f} ms")
+    table.tell("  a frame of 1280x720, one face", f"{found.one_ms:.2f} ms, {1e3 / found.one_ms:.0f} fps")
+    table.tell("  the same, two frames in flight", f"{found.two_fps:.0f} fps")
+    assert not found.remarks
+    with full_width.without_graphs(device.driver):
+        plain = full_width.speed(device, opened.engine)
+    table.tell("  without graphs", f"{plain.one_ms:.2f} ms, {plain.two_fps:.0f} fps with two in flight")
+    opened.engine.close()
+    put(tmp_path, arcface())
+    bench(table, tmp_path, "its bench", f"swap.engine={full_width.NAME}", "engine.build=false")
 
-    def frame() -> None:
-        device.begin(pixels)
-        lane.start(pixels, where, {"source": np.zeros((1, 4), np.float32)})
-        lane.paint(1, pixels, where, opacity, np.ones(3, np.float32), np.zeros(3, np.float32))
-        device.finish(pixels)
 
-    table.append(("1280x720 up, cut, pasted and back", f"{host_ms(frame):.2f} ms"))
-
-
-def test_a_network_of_inswappers_size(gpu: str, device: CudaDevice, table: Table, tmp_path: Path) -> None:
-    """Through TensorRT, whose plan is built here, else through ONNX Runtime on CUDA."""
-    from tests.hardware.full_width import measure
-
-    for name, figure in measure(device, tmp_path):
-        table.append((name, figure))
-
-
-def test_glass_to_glass(gpu: str, table: Table, tmp_path: Path) -> None:
-    out = tmp_path / "bench.json"
-    for kind in ("cpu", "cuda"):
-        command = [sys.executable, "run_live.py", "bench", "--input", "demo", "--size", "1280x720", "--json", str(out),
-                   "--set", f"engine.device={kind}"]  # fmt: skip
-        subprocess.run(command, check=True, cwd=ROOT, timeout=180, capture_output=True)
-        figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-        out.unlink()
-        table.append((f"bench on {kind}, compute p50", f"{figures['compute_ms']['p50']:.2f} ms"))
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_the_mesh_from_capture_to_output(gpu: str, table: Table, tmp_path: Path, kind: str) -> None:
+    bench(table, tmp_path, "bench", f"engine.device={kind}")

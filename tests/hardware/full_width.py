@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import numpy_helper
 
 from engines.building import BuildSettings, build
@@ -169,8 +168,3 @@ def without_graphs(driver: Driver) -> Iterator[None]:
         yield
     finally:
         del vars(driver)["capture"]
-
-
-def weights_of(model: onnx.ModelProto) -> int:
-    """Numbers that a network has learnt."""
-    return sum(int(np.prod(weight.dims)) for weight in model.graph.initializer if len(weight.dims) > 1)

@@ -46,7 +46,8 @@ class Table:
         """All of it, in columns."""
         names = max((len(line.what) for line in self.lines), default=0)
         held = [line for line in self.lines if line.limit]  # what is only told may be long
-        figures, limits = (max((len(line[column]) for line in held), default=0) for column in (1, 2))
+        figures = max((len(line.figure) for line in held), default=0)
+        limits = max((len(line.limit) for line in held), default=0)
         return "\n".join(
             f"{line.what:<{names}}  {line.figure:<{figures}}  {line.limit:<{limits}}  {_verdict(line)}".rstrip()
             for line in self.lines

@@ -153,6 +153,7 @@ def test_whole_numbers_of_a_swapper_are_found_out_on_photos_of_faces(
 
 
 INTERRUPTED = """
+import signal
 from functools import partial
 from engines import building
 from engines.cuda import opening
@@ -161,6 +162,7 @@ from engines.contract import Availability
 from realtime.cli import main
 from tests import cards, helpernets
 from tests.building.stand import REAL
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts in the background is deaf to Ctrl-C
 opening.probe = tensorrt.probe = lambda: Availability(True, "here")
 building.build = partial(building.build, command=REAL)
 main()
@@ -185,7 +187,10 @@ def test_ctrl_c_ends_it_and_says_so(mine: Path) -> None:
     assert process.stderr
     assert any(line.startswith("one: ") and "building" in line for line in process.stderr)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
-    _, said = process.communicate(timeout=GIVE_UP_S)
+    try:
+        _, said = process.communicate(timeout=GIVE_UP_S)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert said.splitlines()[-1].startswith("stopped; nothing half is left.")
     assert "Traceback" not in said

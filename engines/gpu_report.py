@@ -6,12 +6,12 @@ Whatever may crash or hang is tried in a process of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from engines import card, isolated, registry, store
 from engines.contract import Availability
 from engines.cuda import opening
+from engines.cuda.toolkit import COMPILER
 from engines.errors import DeviceError, EngineError, ModelError, install_extra
 from engines.plan import Plan, built_plans, how_to_build
 from engines.tensorrt.api import installed
@@ -42,16 +42,16 @@ def parts() -> tuple[Finding, ...]:
     """Say of everything that a network on the GPU needs whether it is here, in the order in which it is needed."""
     return (
         Finding("GPU", opening.ask_driver()),
-        Finding("CuPy", _package("CuPy", opening.is_there("cupy"), "cupy-cuda13x")),
+        Finding("CuPy", _cupy()),
         Finding("back end", _back_end()),
         Finding("TensorRT", _tensorrt()),
         Finding("ONNX Runtime's CUDA", _provider()),
     )
 
 
-def can_be_driven(found: Sequence[Finding]) -> bool:
-    """Say whether frames can be sent to the GPU; takes what ``parts`` gave."""
-    return all(part.found.ok for part in found[:3])
+def can_be_driven() -> bool:
+    """Say whether frames can be sent to the GPU."""
+    return opening.probe().ok
 
 
 def chain(found: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -135,13 +135,15 @@ def _back_end() -> Availability:
     return Availability(True, ", ".join(there))
 
 
-def _package(name: str, there: bool, distribution: str) -> Availability:
-    if not there:
+def _cupy() -> Availability:
+    if not opening.is_there("cupy"):
         return Availability(False, "not installed", install_extra("gpu"))
-    try:
-        return Availability(True, f"{name} {metadata.version(distribution)}")
-    except metadata.PackageNotFoundError:  # built for another CUDA, or by its owner
-        return Availability(True, f"{name}, not from the package {distribution}")
+    if not opening.probe().ok:
+        return Availability(True, "installed; not tried without a GPU")
+    told = _tried("kernels", "CuPy", COMPILER)
+    if "error" in told:
+        return Availability(False, told["error"], told["hint"])
+    return Availability(True, "compiles the kernels")
 
 
 def _tensorrt() -> Availability:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,28 @@ def try_device(driver: Driver | None = None) -> dict[str, Any]:
         device.close()
 
 
+def try_kernels(driver: Driver | None = None) -> dict[str, Any]:
+    """Compile a kernel, or find it where CuPy keeps those that it has compiled.
+
+    Args:
+        driver: the GPU; ``None`` opens the first one.
+
+    Returns:
+        ``compiled``: its file.
+
+    Raises:
+        DeviceError: that cannot be done.
+    """
+    from engines.cuda import opening  # noqa: PLC0415  (not where ONNX Runtime is tried)
+
+    opened = driver or opening.open_driver()
+    try:
+        opened.kernel("paste.cu", "paste_f16")
+    finally:
+        opened.close()
+    return {"compiled": "paste.cu"}
+
+
 def try_onnx_runtime(provider: str = "CUDAExecutionProvider") -> dict[str, Any]:
     """Open a network in ONNX Runtime, which takes the processor without a word where a provider does not start.
 
@@ -66,10 +89,17 @@ def try_onnx_runtime(provider: str = "CUDAExecutionProvider") -> dict[str, Any]:
     return {"really": ort.InferenceSession(NETWORK, providers=[provider]).get_providers()[0]}
 
 
+TRIALS: dict[str, Callable[[], dict[str, Any]]] = {
+    "device": try_device,
+    "kernels": try_kernels,
+    "onnxruntime": try_onnx_runtime,
+}
+
+
 def main(what: str) -> dict[str, Any]:
-    """Try the "device" or "onnxruntime"; an error that is for people becomes ``error`` and ``hint``."""
+    """Try one of ``TRIALS``; an error that is for people becomes ``error`` and ``hint``."""
     try:
-        return try_device() if what == "device" else try_onnx_runtime()
+        return TRIALS[what]()
     except LiveError as error:
         return {"error": error.message, "hint": error.hint}
 

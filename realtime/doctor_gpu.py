@@ -22,7 +22,7 @@ def examine_gpu() -> Iterator[Check]:
     parts = gpu_report.parts()
     yield from _checks("gpu", (*parts, *gpu_report.plans()))
     yield from _checks("networks", (*gpu_report.chain(parts), MESH))
-    if gpu_report.can_be_driven(parts):
+    if gpu_report.can_be_driven():
         yield from _memory()
 
 

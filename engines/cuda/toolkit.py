@@ -15,6 +15,10 @@ from engines.cuda.driver import Graph, Kernel, Stream
 from engines.errors import DeviceError, install_extra
 
 KERNELS = Path(__file__).parent / "kernels"
+COMPILER = (
+    "update the NVIDIA driver, or get CUDA's compiler and headers: pip install 'cupy-cuda13x[ctk]' (with the pip of "
+    "the environment that runs this)"
+)
 OPTIONS = ("-std=c++17", f"-I{KERNELS}")
 
 
@@ -55,8 +59,10 @@ class Toolkit:
                     source = (KERNELS / file).read_text(encoding="utf-8")
                     self._modules[file] = self._cupy.RawModule(code=source, options=OPTIONS)
                 function = self._modules[file].get_function(name)
-            except (self._cupy.cuda.compiler.CompileException, self._cupy.cuda.driver.CUDADriverError) as error:
+            except self._cupy.cuda.compiler.CompileException as error:
                 raise DeviceError(f"{name} of {file} does not compile: {error}", "report this as a bug") from error
+            except (RuntimeError, OSError, ImportError) as error:  # of CUDA, the driver or the compiler, or not found
+                raise DeviceError(f"CuPy cannot compile {file}: {error}", COMPILER) from error
             self._kernels[file, name] = CupyKernel(self, function)
         return self._kernels[file, name]
 

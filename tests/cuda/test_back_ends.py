@@ -125,3 +125,10 @@ def test_doctor_sends_two_frames_through_them(libcuda: Path) -> None:
     assert sum(nbytes for where, _, nbytes in told["allocations"] if where == "device") == (
         told["memory_bytes"] - told["free_bytes"]
     )
+
+
+def test_a_driver_that_cupy_refuses_is_told_in_words(libcuda: Path) -> None:
+    pytest.importorskip("cupy", reason="cupy is in the extra gpu")
+    told = json.loads(run(libcuda, "-W", "ignore", "-m", "engines.gpu_trial", "kernels").stdout.splitlines()[-1])
+    assert "CuPy cannot compile paste.cu: " in told["error"]
+    assert "update the NVIDIA driver" in told["hint"]

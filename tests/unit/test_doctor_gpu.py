@@ -49,9 +49,8 @@ def machine(
     def ask(_what: str, command: Sequence[str], hint: str, _most_s: float) -> object:
         if isinstance(answers, str):
             raise EngineError(answers, hint)
-        return (
-            TOLD if command[-1] == "device" else {"really": CUDA[0], **(answers if isinstance(answers, dict) else {})}
-        )
+        fine = {"device": TOLD, "kernels": {"compiled": "paste.cu"}, "onnxruntime": {"really": CUDA[0]}}
+        return {**fine, **(answers if isinstance(answers, dict) else {})}[command[-1]]
 
     monkeypatch.setattr(opening, "ask_driver", lambda: gpu)
     monkeypatch.setattr(opening, "is_there", lambda package: package in packages)
@@ -112,9 +111,16 @@ def test_either_back_end_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_provider_that_is_listed_and_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = machine(monkeypatch, answers={"really": "CPUExecutionProvider"})
+    found = machine(monkeypatch, answers={"onnxruntime": {"really": "CPUExecutionProvider"}})
     assert found["gpu: ONNX Runtime's CUDA"].found.endswith("has it, but it does not start")
     assert "cuDNN" in found["networks: 2 ONNX Runtime CUDA"].fix
+
+
+def test_kernels_that_do_not_compile_are_cupys(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = {"error": "CuPy cannot compile paste.cu: no libnvrtc.so.13", "hint": "get it"}
+    found = machine(monkeypatch, answers={"kernels": broken})
+    assert (found["gpu: CuPy"].found, found["gpu: CuPy"].fix) == (broken["error"], "get it")
+    assert found["networks: 1 TensorRT"].found == "lacks: CuPy"
 
 
 def test_with_a_gpu_what_two_frames_take_of_it_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,9 @@ class LaneBuffers:
         made: the network has run and its output was measured.
         read: what was asked to come back is back.
         graph: cut and run, once they were captured.
-        graph_of: the picture that is cut from; frames of another size have another, and need another graph.
-        warm: a plain run has come before.
+        graph_from: address that is cut from; another needs another graph.
+        warm: count of the slot's frames when a plain run came first, 0 before. The first run of a network sets things
+            up, so it must have happened before another is captured.
         capturable: capturing has not failed.
         measured: the latest output was.
         results: pinned arrays that the outputs come back to, of a lane that only reads.
@@ -36,8 +37,9 @@ class LaneBuffers:
         self._owned: list[Any] = []
         self.made, self.read = driver.event(), driver.event()
         self.graph: Graph | None = None
-        self.graph_of: object = None
-        self.warm = self.measured = False
+        self.graph_from = 0
+        self.warm = 0
+        self.measured = False
         self.capturable = True
         with ExitStack() as on_failure:
             on_failure.callback(self.free)
@@ -48,7 +50,7 @@ class LaneBuffers:
 
             self.crop = buffer(blocks.CROP.itemsize, "where to cut")
             self.target = buffer(nbytes_of(plan.target), "input")
-            self.outputs = [buffer(nbytes_of(spec), f"output {spec.name}") for spec in outputs]
+            self.outputs = {spec.name: buffer(nbytes_of(spec), f"output {spec.name}") for spec in outputs}
             self.results: list[NDArray[Any]] = []
             if plan.picture < 0:
                 for spec in outputs:

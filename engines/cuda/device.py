@@ -14,7 +14,7 @@ are read) is worked on there, by the processor's own device, while the GPU is bu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,20 +48,29 @@ class CudaDevice:
     Attributes:
         host: works on what lies on the host.
         remarks: what does not run as well as it should, and why, for ``doctor``.
+        blend: the stream that paints.
+        lanes: those that are open.
     """
 
     def __init__(self, driver: Driver | None = None) -> None:
         self.driver = driver or opening.open_driver()
-        self.host, self.remarks = CpuDevice(), list[str]()
+        self.host, self.remarks, self.lanes = CpuDevice(), list[str](), list[CudaLane]()
+        self._next, self._closed = 0, False
+        with ExitStack() as on_failure:
+            on_failure.callback(self.driver.close)
+            self._open(on_failure)
+            on_failure.pop_all()
+
+    def _open(self, on_failure: ExitStack) -> None:
         self._copy_in, self._detect, self._swap, self.blend, self._copy_out = (
             self.driver.stream(name, urgent=name in ("swap", "blend"))
             for name in ("copy in", "detect", "swap", "blend", "copy out")
         )
-        steps = tuple(s.name for s in (self._copy_in, self._detect, self._swap, self.blend, self._copy_out))
-        self._slots = [Slot(number, self.driver, steps) for number in range(SLOTS)]
+        self._slots: list[Slot] = []
+        for number in range(SLOTS):
+            self._slots.append(Slot(number, self.driver))
+            on_failure.callback(self._slots[-1].free)
         self._drawing = Drawing(self.driver, self.blend)
-        self._lanes: list[CudaLane] = []
-        self._next, self._closed = 0, False
 
     @property
     def name(self) -> str:
@@ -84,21 +93,27 @@ class CudaDevice:
 
     def begin(self, pixels: NDArray[np.uint8]) -> None:
         """Send the picture up."""
-        slot = self._slots[self._next]
-        if slot.pixels is not None:
-            raise DeviceError(f"{SLOTS} frames are in flight already", "report this as a bug")
+        if self.slot_of(pixels) is not None:
+            raise DeviceError("this frame is in flight already", "report this as a bug")
+        slot = self._free_slot()
         if pixels.dtype != np.uint8 or pixels.ndim != 3 or not pixels.flags.c_contiguous:
             raise DeviceError(
                 f"a frame must be C-contiguous bytes, got {pixels.dtype} {pixels.shape}", "report this as a bug"
             )
         with self.driver.range("begin"):
             picture = slot.begin(pixels)
-            self._next = (self._next + 1) % SLOTS
-            lap = slot.laps[self._copy_in.name]
-            lap.begin(self._copy_in)
-            self.driver.copy_in(picture.device.address, picture.sent.array, self._copy_in)
-            lap.end(self._copy_in)
+            with slot.laps.lap(self._copy_in):
+                self.driver.copy_in(picture.device.address, picture.sent.array, self._copy_in)
             self._copy_in.record(slot.uploaded)
+
+    def _free_slot(self) -> Slot:
+        """Take turns, so that both have run and are captured early."""
+        taking_turns = (self._slots[(self._next + ahead) % SLOTS] for ahead in range(SLOTS))
+        slot = next((slot for slot in taking_turns if slot.pixels is None), None)
+        if slot is None:
+            raise DeviceError(f"{SLOTS} frames are in flight already", "report this as a bug")
+        self._next = (slot.number + 1) % SLOTS
+        return slot
 
     def submit(self, pixels: NDArray[np.uint8]) -> None:
         """Let the painted part come back."""
@@ -108,12 +123,12 @@ class CudaDevice:
         slot.submitted = True
         with self.driver.range("submit"):
             # What only looked at the picture ends here too: the slot is used again after this.
-            for event in (slot.uploaded, *slot.made, *([slot.painted] if slot.touched else [])):
+            self.blend.record(slot.painted)  # once more: a paint that broke off half-way counts too
+            for event in (slot.uploaded, *slot.made, slot.painted):
                 self._copy_out.wait_for(event)
-            lap = slot.laps[self._copy_out.name]
-            lap.begin(self._copy_out)
-            slot.fetch_changed(self._copy_out)
-            lap.end(self._copy_out)
+            if not slot.changed.empty:
+                with slot.laps.lap(self._copy_out):
+                    slot.fetch_changed(self._copy_out)
             self._copy_out.record(slot.downloaded)
 
     def finish(self, pixels: NDArray[np.uint8]) -> Report:
@@ -127,8 +142,7 @@ class CudaDevice:
                 slot.downloaded.wait()
             failures = slot.failures()
             slot.put_back()
-            times = {step: lap.take() for step, lap in slot.laps.items()}
-            return Report(failures, {step: ms for step, ms in times.items() if ms is not None})
+            return Report(failures, slot.laps.total_ms())
         finally:
             slot.end()
 
@@ -142,7 +156,7 @@ class CudaDevice:
         stream = self._swap if plan.picture >= 0 else self._detect
         kind = SlottedLane if isinstance(engine, SlottedEngine) else HostedLane
         made = kind(self, plan, engine, stream, SLOTS)
-        self._lanes.append(made)
+        self.lanes.append(made)
         return made
 
     def slot_of(self, pixels: NDArray[np.uint8]) -> Slot | None:
@@ -219,7 +233,7 @@ class CudaDevice:
             return
         self._closed = True
         with self.driver.attached():
-            for lane in reversed(self._lanes):
+            for lane in reversed(tuple(self.lanes)):
                 lane.close()
             self._drawing.free()
             for slot in reversed(self._slots):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from engines.cuda import blocks
 from engines.cuda.driver import Buffer, Driver, Pinned, Stream
 from engines.cuda.lane import THREADS, grid_for
 from engines.cuda.slot import Slot
+from engines.errors import DeviceError
 
 MOST_CONSTANTS = 8
 """Textures and lists of triangles that are kept on the device: a face has one for each size it is drawn at."""
@@ -19,48 +21,64 @@ WARP_PAIR = 64
 
 
 class Constants:
-    """Arrays that do not change, sent when they are first seen. The oldest is dropped for a new one."""
+    """Arrays that do not change, sent when they are first seen. The one unused for longest is dropped for a new one."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._kept: dict[int, tuple[NDArray[Any], Pinned, Buffer]] = {}
+    def __init__(self, driver: Driver, stream: Stream) -> None:
+        self._driver, self._stream = driver, stream
+        self._idle = driver.event()
+        self._kept: dict[object, tuple[NDArray[Any], Pinned, Buffer]] = {}
 
-    def address(self, array: NDArray[Any], stream: Stream) -> np.uint64:
+    def address(self, array: NDArray[Any]) -> np.uint64:
         """Where an array lies on the device, for work that the stream is given from now on."""
-        key = array.ctypes.data
-        if key not in self._kept or self._kept[key][0].shape != array.shape:
-            if len(self._kept) == MOST_CONSTANTS:
-                self._drop(next(iter(self._kept)), stream)
-            pinned = self._driver.pinned(array.nbytes, "constant of a mesh, sent")
-            buffer = self._driver.buffer(array.nbytes, "constant of a mesh")
-            np.copyto(pinned.array, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-            self._driver.copy_in(buffer.address, pinned.array, stream)
-            self._kept[key] = array, pinned, buffer  # the array too: its address is another's as soon as it is gone
-        return np.uint64(self._kept[key][2].address)
+        key = array.ctypes.data, array.shape, array.strides
+        kept = self._kept.pop(key, None) or self._send(array)
+        self._kept[key] = kept  # the latest comes last
+        return np.uint64(kept[2].address)
 
-    def _drop(self, key: int, stream: Stream) -> None:
-        """Free one; work that uses it may be under way."""
-        event = self._driver.event()
-        stream.record(event)
-        event.wait()
-        _, pinned, buffer = self._kept.pop(key)
-        pinned.free()
-        buffer.free()
+    def _send(self, array: NDArray[Any]) -> tuple[NDArray[Any], Pinned, Buffer]:
+        if len(self._kept) == MOST_CONSTANTS:
+            self.wait_until_idle()  # work that uses it may be under way
+            _free(self._kept.pop(next(iter(self._kept))))
+        pinned = self._driver.pinned(array.nbytes, "constant of a mesh, sent")
+        try:
+            buffer = self._driver.buffer(array.nbytes, "constant of a mesh")
+        except DeviceError:
+            pinned.free()
+            raise
+        np.copyto(pinned.array, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        self._driver.copy_in(buffer.address, pinned.array, self._stream)
+        return array, pinned, buffer  # the array too: its address is another's as soon as it is gone
+
+    def wait_until_idle(self) -> None:
+        """Wait for everything that the stream was given."""
+        self._stream.record(self._idle)
+        with suppress(DeviceError):  # a GPU that has failed does nothing any more
+            self._idle.wait()
 
     def free(self) -> None:
-        """Free all."""
-        for _, pinned, buffer in self._kept.values():
-            pinned.free()
-            buffer.free()
+        """Free all; the stream must be idle."""
+        for kept in self._kept.values():
+            _free(kept)
         self._kept.clear()
 
 
+def _free(kept: tuple[NDArray[Any], Pinned, Buffer]) -> None:
+    _, pinned, buffer = kept
+    pinned.free()
+    buffer.free()
+
+
 class _Room:
-    """Buffers for the mesh of one frame, made anew only for a larger mesh than ever."""
+    """Buffers for the mesh of one frame."""
 
     def __init__(self, driver: Driver, number: int, sizes: dict[str, int]) -> None:
         self.sizes = sizes
-        self.parts = {name: driver.buffer(nbytes, f"mesh of frame {number}: {name}") for name, nbytes in sizes.items()}
+        self.parts: dict[str, Buffer] = {}
+        with ExitStack() as on_failure:
+            on_failure.callback(self.free)
+            for name, nbytes in sizes.items():
+                self.parts[name] = driver.buffer(nbytes, f"mesh of frame {number}: {name}")
+            on_failure.pop_all()
 
     def address(self, name: str) -> np.uint64:
         return np.uint64(self.parts[name].address)
@@ -80,7 +98,7 @@ class Drawing:
 
     def __init__(self, driver: Driver, blend: Stream) -> None:
         self._driver, self._blend = driver, blend
-        self._constants = Constants(driver)
+        self._constants = Constants(driver, blend)
         self._rooms: dict[int, _Room] = {}
 
     def draw(
@@ -94,36 +112,45 @@ class Drawing:
         opacity: NDArray[np.float32],
     ) -> None:
         """See :meth:`engines.contract.Device.draw`; ``part`` is a view into the frame of the slot."""
-        blend, picture = self._blend, slot.picture
-        assert picture is not None
-        rectangle = slot.rectangle_of(part)
+        blend, rectangle = self._blend, slot.part_of(part).rectangle
         room = self._room(slot.number, mesh, attributes, triangles, opacity)
         block = np.zeros(1, blocks.MESH)
         block["left"], block["top"] = rectangle.left, rectangle.top
-        block["width"], block["height"], block["pitch"] = part.shape[1], part.shape[0], picture.pitch
+        block["width"], block["height"], block["pitch"] = part.shape[1], part.shape[0], slot.pitch
         block["triangles"], block["texture_side"], block["opacity_side"] = len(triangles), len(texture), len(opacity)
         blend.wait_for(slot.uploaded)
         slot.wait_for_readers(blend)
-        slot.laps[blend.name].begin(blend)
-        for name, array in (("block", block), ("mesh", mesh), ("attributes", attributes), ("opacity", opacity)):
-            slot.staging.send(array, room.parts[name].address, blend)
-        painted, aside = np.uint64(picture.device.address), np.uint64(picture.aside.address)
-        nearest, planes, at = np.uint64(picture.nearest.address), room.address("planes"), room.address("block")
-        corners, texels = self._constants.address(triangles, blend), self._constants.address(texture, blend)
-        points, values = room.address("mesh"), room.address("attributes")
-        pixels = grid_for(part.shape[0] * part.shape[1])
-        for name, grid, threads, arguments in (
-            ("mesh_begin", pixels, THREADS, (painted, at, aside, nearest)),
-            ("mesh_rasterise", (len(triangles), 1, 1), WARP_PAIR, (points, corners, at, nearest)),
-            ("mesh_planes", grid_for(8 * len(triangles)), THREADS, (points, values, corners, at, planes)),
-            ("mesh_paint", pixels, THREADS, (painted, aside, nearest, planes, texels, room.address("opacity"), at)),
-        ):
-            self._driver.kernel("mesh.cu", name).launch(blend, grid, (threads, 1, 1), arguments)
-        slot.laps[blend.name].end(blend)
+        with self._driver.range("draw"), slot.laps.lap(blend):
+            for name, array in (("block", block), ("mesh", mesh), ("attributes", attributes), ("opacity", opacity)):
+                slot.staging.send(array, room.parts[name].address, blend)
+            corners, texels = self._constants.address(triangles), self._constants.address(texture)
+            self._launch(slot, room, (corners, texels), part.shape[0] * part.shape[1], len(triangles))
         slot.paint_into(rectangle, blend)
 
+    def _launch(
+        self, slot: Slot, room: _Room, constants: tuple[np.uint64, np.uint64], pixels: int, triangles: int
+    ) -> None:
+        picture, (corners, texels) = slot.picture, constants
+        assert picture is not None
+        painted, aside = np.uint64(picture.device.address), np.uint64(picture.aside.address)
+        nearest, planes, at = np.uint64(picture.nearest.address), room.address("planes"), room.address("block")
+        points, values = room.address("mesh"), room.address("attributes")
+        for name, grid, threads, arguments in (
+            ("mesh_begin", grid_for(pixels), THREADS, (painted, at, aside, nearest)),
+            ("mesh_rasterise", (triangles, 1, 1), WARP_PAIR, (points, corners, at, nearest)),
+            ("mesh_planes", grid_for(8 * triangles), THREADS, (points, values, corners, at, planes)),
+            (
+                "mesh_paint",
+                grid_for(pixels),
+                THREADS,
+                (painted, aside, nearest, planes, texels, room.address("opacity"), at),
+            ),
+        ):
+            self._driver.kernel("mesh.cu", name).launch(self._blend, grid, (threads, 1, 1), arguments)
+
     def free(self) -> None:
-        """Free everything."""
+        """Free everything, once nothing uses it."""
+        self._constants.wait_until_idle()
         self._constants.free()
         for room in self._rooms.values():
             room.free()
@@ -137,6 +164,7 @@ class Drawing:
         triangles: NDArray[np.int32],
         opacity: NDArray[np.float32],
     ) -> _Room:
+        """Buffers for a mesh, made anew only for a larger one than ever."""
         sizes = {
             "block": blocks.MESH.itemsize,
             "mesh": mesh.nbytes,
@@ -144,8 +172,11 @@ class Drawing:
             "planes": len(triangles) * 8 * 3 * 4,
             "opacity": opacity.nbytes,
         }
-        if number not in self._rooms or self._rooms[number].sizes != sizes:
-            if number in self._rooms:
+        room = self._rooms.get(number)
+        if room is None or any(nbytes > room.sizes[name] for name, nbytes in sizes.items()):
+            if room is not None:
+                self._constants.wait_until_idle()  # a face before this one may be under way
                 self._rooms.pop(number).free()
-            self._rooms[number] = _Room(self._driver, number, sizes)
-        return self._rooms[number]
+                sizes = {name: max(nbytes, room.sizes[name]) for name, nbytes in sizes.items()}
+            room = self._rooms[number] = _Room(self._driver, number, sizes)
+        return room

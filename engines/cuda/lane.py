@@ -2,26 +2,28 @@
 
 Cutting and running are one CUDA graph from the second frame on: every kernel reads what changes from a small block of
 the device, so the graph stays valid. A second face of a frame uses the lane's buffers again, and sees the first one
-painted; both follow from waiting for what was painted before.
+painted; both follow from waiting for what was painted before. What is no frame in flight, such as a photo, is worked on
+where it lies, by a lane of the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.contract import CropPlan, Engine
+from engines.contract import CropPlan, Engine, TensorSpec
 from engines.cpu import CpuDevice
 from engines.cuda import blocks
-from engines.cuda.blocks import Block
-from engines.cuda.buffers import EXTENTS, LaneBuffers, nbytes_of, pixels_of, sized
+from engines.cuda.blocks import Block, Rectangle
+from engines.cuda.buffers import EXTENTS, LaneBuffers, pixels_of, sized
 from engines.cuda.driver import Driver, Kernel, Stream
-from engines.cuda.slot import Paint, Slot
+from engines.cuda.slot import Paint, Part, Slot
 from engines.errors import DeviceError
-from engines.lane import tile_of
+from engines.lane import HostLane
 
 THREADS = 256
 MOST_BLOCKS = 1024
@@ -38,6 +40,7 @@ class Studio(Protocol):
     host: CpuDevice
     blend: Stream
     remarks: list[str]
+    lanes: list[CudaLane]
 
     def slot_of(self, pixels: NDArray[np.uint8]) -> Slot | None:
         """The slot of a frame that has begun, ``None`` for any other picture."""
@@ -57,11 +60,14 @@ class CudaLane:
     def __init__(self, studio: Studio, plan: CropPlan, engine: Engine, stream: Stream, slots: int) -> None:
         self._studio, self._plan, self._engine, self._stream = studio, plan, engine, stream
         self._driver = studio.driver
-        self._outputs = tuple(sized(spec, plan, engine) for spec in engine.outputs)
+        self._host = HostLane(studio.host, plan, engine)
+        self._outputs = tuple(sized(spec, plan, engine) for spec in self._kept())
         self._cut = self._driver.kernel("crop.cu", f"crop_{blocks.suffix(plan.target)}")
         self._known: dict[int, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
         self._slot: Slot | None = None
-        self._apart: tuple[NDArray[Any], ...] | None = None
+        self._part: Part | None = None
+        self._count = 0
+        self._idle = self._driver.event()
         self._buffers: list[LaneBuffers] = []
         try:
             for slot in range(slots):
@@ -71,7 +77,7 @@ class CudaLane:
             self.close()
             raise
         if plan.picture >= 0:
-            self._made_spec = self._outputs[plan.picture]
+            self._made_spec = sized(engine.outputs[plan.picture], plan, engine)
             end = blocks.suffix(self._made_spec)
             self._extent: Kernel = self._driver.kernel("measure.cu", f"extent_{end}")
             self._measure: Kernel = self._driver.kernel("measure.cu", f"measure_{end}")
@@ -81,39 +87,38 @@ class CudaLane:
         self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], others: Mapping[str, NDArray[Any]]
     ) -> None:
         """Enqueue the cut and the run."""
-        self._apart = None
         slot = self._slot = self._studio.slot_of(pixels)
         if slot is None:
-            self._apart = self._run_apart(pixels, picture_from_crop, others)
+            self._host.start(pixels, picture_from_crop, others)
             return
-        mine = self._buffers[slot.number]
+        part = self._part = slot.part_of(pixels)
+        self._count, mine = slot.count, self._buffers[slot.number]
         mine.measured = False
-        slot.laps[self._stream.name].begin(self._stream)
         self._stream.wait_for(slot.uploaded)
         if slot.touched:  # a face before this one: its picture is to be seen, and its buffers are these
             self._stream.wait_for(slot.painted)
-        assert slot.picture is not None
-        block = np.zeros(1, blocks.CROP)
-        size = (slot.picture.width, slot.picture.height)
-        blocks.write_crop(block, picture_from_crop, size, slot.picture.pitch)
-        slot.staging.send(block, mine.crop.address, self._stream)
-        self._run(slot, mine, pixels, picture_from_crop, others)
-        self._finish_stage(slot, mine)
+        try:
+            with self._driver.range(self._plan.name), slot.laps.lap(self._stream):
+                block = np.zeros(1, blocks.CROP)
+                blocks.write_crop(block, picture_from_crop, part.size, slot.pitch)
+                slot.staging.send(block, mine.crop.address, self._stream)
+                self._run(slot, mine, pixels, picture_from_crop, others)
+        finally:  # whatever came of it: what was enqueued reads the frame
+            self._stream.record(mine.made)
+            if mine.made not in slot.made:
+                slot.made.append(mine.made)
 
     def outputs(self) -> tuple[NDArray[Any], ...]:
-        """Bring the outputs back and wait for them."""
-        if self._apart is not None:
-            return self._apart
-        slot, mine = self._started()
-        if not mine.results:
-            return self._small_outputs(slot, mine)
-        mine.read.wait()
-        return tuple(mine.results)
+        """Wait for the outputs."""
+        return self._host.outputs() if self._slot is None else self._read(self._slot, self._buffers[self._slot.number])
 
     def tones(
         self, who: int, weight: NDArray[np.float32], before: NDArray[np.float32], after: NDArray[np.float32]
     ) -> None:
         """Measure; the figures of a person who is known are those of an earlier frame."""
+        if self._slot is None:
+            self._host.tones(who, weight, before, after)
+            return
         slot, mine = self._started()
         slot.staging.send(weight, mine.weight.address, self._stream)
         self._measure_now(slot, mine, np.uint64(mine.weight.address))
@@ -136,44 +141,47 @@ class CudaLane:
         retouch: Callable[[NDArray[np.uint8]], None] | None = None,
     ) -> None:
         """Enqueue the paste."""
+        if self._slot is None:
+            self._host.paint(who, pixels, picture_from_crop, opacity, gain, offset, retouch)
+            return
         if retouch is not None:
             raise DeviceError("a GPU cannot retouch what it pastes", "set engine.device to cpu")
         slot, mine = self._started()
+        assert self._part is not None
+        blend, part, plan = self._studio.blend, self._part, self._plan
+        placed = blocks.place(opacity, picture_from_crop, part.size)
+        block = np.zeros(1, blocks.PASTE)
+        blocks.write_paste(block, placed, gain, offset, slot.pitch, (plan.least_range, plan.least_deviation))
         if not mine.measured:
             self._measure_now(slot, mine, NOWHERE)
-        blend, picture, plan = self._studio.blend, slot.picture, self._plan
-        assert picture is not None
-        placed = blocks.place(opacity, picture_from_crop, (picture.width, picture.height))
-        block = np.zeros(1, blocks.PASTE)
-        blocks.write_paste(block, placed, gain, offset, picture.pitch, (plan.least_range, plan.least_deviation))
         slot.wait_for_readers(blend)
-        slot.laps[blend.name].begin(blend)
-        slot.staging.send(block, mine.paste.address, blend)
-        slot.staging.send(opacity, mine.opacity.address, blend)
-        left, top, right, bottom = placed.rectangle
-        self._paste.launch(
-            blend,
-            grid_for(max((right - left) * (bottom - top), 1)),
-            (THREADS, 1, 1),
-            (
-                np.uint64(picture.device.address),
-                np.uint64(mine.paste.address),
-                np.uint64(mine.outputs[plan.picture].address),
-                np.uint64(mine.opacity.address),
-                np.uint64(mine.result.address),
-                *blocks.layout_arguments(self._made_spec),
-            ),
-        )
-        measured = slot.staging.fetch(mine.result.address, blocks.MEASURED, blend)
+        with self._driver.range(f"paste {plan.name}"), slot.laps.lap(blend):
+            slot.staging.send(block, mine.paste.address, blend)
+            slot.staging.send(opacity, mine.opacity.address, blend)
+            self._paste_now(part, mine, placed.rectangle)
+            measured = slot.staging.fetch(mine.result.address, blocks.MEASURED, blend)
         slot.paints.append(Paint(who, plan, measured, self._keep))
-        slot.laps[blend.name].end(blend)
-        slot.paint_into(placed.rectangle, blend)
+        slot.paint_into(part.in_frame(placed.rectangle), blend)
 
     def close(self) -> None:
-        """Free the buffers."""
+        """Free the buffers, once nothing uses them."""
+        if self in self._studio.lanes:
+            self._studio.lanes.remove(self)
+        if self._buffers:
+            self._wait_until_idle()
         for mine in self._buffers:
             mine.free()
         self._buffers.clear()
+
+    def _wait_until_idle(self) -> None:
+        for stream in (self._stream, self._studio.blend):
+            stream.record(self._idle)
+            with suppress(DeviceError):  # a GPU that has failed does nothing any more
+                self._idle.wait()
+
+    def _kept(self) -> Sequence[TensorSpec]:
+        """Outputs of the engine that lie on the device."""
+        raise NotImplementedError
 
     def _bind(self) -> None:
         """Tell the engine where its tensors lie."""
@@ -189,46 +197,19 @@ class CudaLane:
         """Cut and run the network."""
         raise NotImplementedError
 
-    def _run_apart(
-        self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], others: Mapping[str, NDArray[Any]]
-    ) -> tuple[NDArray[Any], ...]:
-        """Cut from a picture that is no frame, such as a photo, on the host, and wait for the network."""
-        target = np.zeros(self._plan.target.shape, self._plan.target.dtype)
-        self._cut_on_host(pixels, picture_from_crop, target)
-        return self._engine.run(*self._inputs(target, others))
+    def _read(self, slot: Slot, mine: LaneBuffers) -> tuple[NDArray[Any], ...]:
+        """The outputs of the latest run, on the host."""
+        raise NotImplementedError
 
-    def _cut_on_host(
-        self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], target: NDArray[Any]
-    ) -> None:
-        for tile in range(self._plan.tiles**2):
-            picture_from_tile = tile_of(picture_from_crop, self._plan.tiles, tile)
-            self._studio.host.crop(pixels, picture_from_tile, self._plan.target, target[tile : tile + 1])
-
-    def _inputs(self, target: NDArray[Any], others: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-        """Inputs of the engine in its order."""
-        name = self._plan.target.name
-        return [target if spec.name == name else others[spec.name] for spec in self._engine.inputs]
-
-    def _small_outputs(self, slot: Slot, mine: LaneBuffers) -> tuple[NDArray[Any], ...]:
-        """Outputs of a lane that paints, which are read besides: a network's own mask."""
-        fetched = []
-        for spec, buffer in zip(self._outputs, mine.outputs, strict=True):
-            piece = slot.staging.take(nbytes_of(spec))
-            self._driver.copy_out(piece, buffer.address, self._stream)
-            fetched.append(piece.view(spec.dtype).reshape(spec.shape))
-        self._stream.record(mine.read)
-        mine.read.wait()
-        return tuple(fetched)
-
-    def _cut_now(self, slot: Slot, mine: LaneBuffers) -> None:
-        assert slot.picture is not None
+    def _cut_now(self, mine: LaneBuffers) -> None:
+        assert self._part is not None
         spec = self._plan.target
         self._cut.launch(
             self._stream,
             grid_for(pixels_of(spec)),
             (THREADS, 1, 1),
             (
-                np.uint64(slot.picture.device.address),
+                np.uint64(self._part.address),
                 np.uint64(mine.crop.address),
                 np.uint64(mine.target.address),
                 *blocks.crop_arguments(spec),
@@ -237,42 +218,47 @@ class CudaLane:
 
     def _measure_now(self, slot: Slot, mine: LaneBuffers, weight: np.uint64) -> None:
         """Enqueue the measurement; ``weight`` is an address, 0 for the range alone."""
-        output = np.uint64(mine.outputs[self._plan.picture].address)
-        extents, layout = np.uint64(mine.extents.address), blocks.layout_arguments(self._made_spec)
-        self._extent.launch(self._stream, (EXTENTS, 1, 1), (THREADS, 1, 1), (output, extents, *layout))
-        self._measure.launch(
-            self._stream,
-            (1, 1, 1),
+        output, extents = (np.uint64(b.address) for b in (mine.outputs[self._made_spec.name], mine.extents))
+        layout = blocks.layout_arguments(self._made_spec)
+        with slot.laps.lap(self._stream):
+            self._extent.launch(self._stream, (EXTENTS, 1, 1), (THREADS, 1, 1), (output, extents, *layout))
+            self._measure.launch(
+                self._stream,
+                (1, 1, 1),
+                (THREADS, 1, 1),
+                (
+                    np.uint64(mine.target.address),
+                    output,
+                    extents,
+                    np.int32(EXTENTS),
+                    weight,
+                    np.uint64(mine.result.address),
+                    *blocks.worth_arguments(self._plan.target),
+                    *layout,
+                ),
+            )
+        mine.measured = True
+        self._stream.record(mine.made)
+
+    def _paste_now(self, part: Part, mine: LaneBuffers, rectangle: Rectangle) -> None:
+        left, top, right, bottom = rectangle
+        self._paste.launch(
+            self._studio.blend,
+            grid_for(max((right - left) * (bottom - top), 1)),
             (THREADS, 1, 1),
             (
-                np.uint64(mine.target.address),
-                output,
-                extents,
-                np.int32(EXTENTS),
-                weight,
+                np.uint64(part.address),
+                np.uint64(mine.paste.address),
+                np.uint64(mine.outputs[self._made_spec.name].address),
+                np.uint64(mine.opacity.address),
                 np.uint64(mine.result.address),
-                *blocks.worth_arguments(self._plan.target),
-                *layout,
+                *blocks.layout_arguments(self._made_spec),
             ),
         )
-        mine.measured = True
-        slot.laps[self._stream.name].end(self._stream)
-        self._stream.record(mine.made)
-
-    def _finish_stage(self, slot: Slot, mine: LaneBuffers) -> None:
-        """Bring back what is only read, and mark the end of what the lane does."""
-        for result, buffer in zip(mine.results, mine.outputs, strict=False):
-            self._driver.copy_out(result.reshape(-1).view(np.uint8), buffer.address, self._stream)
-        if mine.results:
-            self._stream.record(mine.read)
-        slot.laps[self._stream.name].end(self._stream)
-        self._stream.record(mine.made)
-        if mine.made not in slot.made:
-            slot.made.append(mine.made)
 
     def _started(self) -> tuple[Slot, LaneBuffers]:
-        if self._slot is None:
-            raise DeviceError("only a frame that has begun can be painted", "report this as a bug")
+        if self._slot is None or self._slot.pixels is None or self._slot.count != self._count:
+            raise DeviceError("this frame has been finished", "report this as a bug")
         return self._slot, self._buffers[self._slot.number]
 
     def _keep(self, who: int, measured: Block) -> None:

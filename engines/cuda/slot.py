@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,32 +12,9 @@ from numpy.typing import NDArray
 from engines.contract import CropPlan, Failure
 from engines.cuda.blocks import NOWHERE, Block, Rectangle
 from engines.cuda.driver import Buffer, Driver, Event, Pinned, Stream
+from engines.cuda.laps import Laps
 from engines.cuda.staging import Staging
 from engines.lane import no_picture, one_colour
-
-
-class Lap:
-    """Time on the device from the first to the last thing of one kind in a frame."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._begin, self._end = driver.event(timing=True), driver.event(timing=True)
-        self._open = self._closed = False
-
-    def begin(self, stream: Stream) -> None:
-        """Mark the first beginning."""
-        if not self._open:
-            stream.record(self._begin)
-            self._open = True
-
-    def end(self, stream: Stream) -> None:
-        """Mark an end; the last one counts."""
-        stream.record(self._end)
-        self._closed = True
-
-    def take(self) -> float | None:
-        """The time in ms of a finished frame; ``None`` where nothing of this kind was done."""
-        done, self._open, self._closed = self._open and self._closed, False, False
-        return self._end.ms_since(self._begin) if done else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +67,29 @@ class Picture:
             part.free()
 
 
+class Part(NamedTuple):
+    """A view into a frame, on the device.
+
+    Attributes:
+        rectangle: where it lies in the frame.
+        address: of its first pixel; the rows are as far apart as those of the frame.
+    """
+
+    rectangle: Rectangle
+    address: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height."""
+        left, top, right, bottom = self.rectangle
+        return right - left, bottom - top
+
+    def in_frame(self, rectangle: Rectangle) -> Rectangle:
+        """Where a rectangle of this part lies in the frame."""
+        left, top, *_ = self.rectangle
+        return NOWHERE if rectangle.empty else Rectangle(*np.add(rectangle, (left, top) * 2).tolist())
+
+
 class Slot:
     """One of the frames in flight.
 
@@ -96,21 +97,25 @@ class Slot:
         uploaded: the picture is on the device.
         painted: what was painted so far is in it.
         downloaded: the painted part is back.
+        pixels: the frame as its owner has it, ``None`` when there is none.
+        count: frames that have begun here.
     """
 
-    def __init__(self, number: int, driver: Driver, steps: tuple[str, ...]) -> None:
+    def __init__(self, number: int, driver: Driver) -> None:
         self.number, self._driver = number, driver
         self.staging = Staging(driver, f"numbers of frame {number}")
         self.uploaded, self.painted, self.downloaded = (driver.event() for _ in range(3))
-        self.laps = {step: Lap(driver) for step in steps}
+        self.laps = Laps(driver)
         self.picture: Picture | None = None
         self.pixels: NDArray[np.uint8] | None = None
+        self.count = 0
         self._clear()
 
     def _clear(self) -> None:
         self.changed, self.submitted, self.touched = NOWHERE, False, False
         self.made: list[Event] = []
         self.paints: list[Paint] = []
+        self.laps.clear()
 
     def begin(self, pixels: NDArray[np.uint8]) -> Picture:
         """Take a frame up; memory is only allocated when its size is another than before."""
@@ -119,7 +124,7 @@ class Slot:
             self._allocate(width, height)
         assert self.picture is not None
         self._clear()
-        self.pixels = pixels
+        self.pixels, self.count = pixels, self.count + 1
         self.staging.clear()
         np.copyto(self.picture.sent.array, pixels.reshape(-1))
         return self.picture
@@ -135,13 +140,21 @@ class Slot:
         first = self.pixels.ctypes.data
         return first <= array.ctypes.data < first + self.pixels.nbytes
 
-    def rectangle_of(self, part: NDArray[np.uint8]) -> Rectangle:
-        """Where a view lies in the frame."""
+    @property
+    def pitch(self) -> int:
+        """Bytes from row to row of the frame."""
+        assert self.picture is not None
+        return self.picture.pitch
+
+    def part_of(self, view: NDArray[np.uint8]) -> Part:
+        """Where a view into the frame lies on the device."""
         assert self.pixels is not None
         assert self.picture is not None
-        top, bytes_in = divmod(part.ctypes.data - self.pixels.ctypes.data, self.picture.pitch)
+        offset = view.ctypes.data - self.pixels.ctypes.data
+        top, bytes_in = divmod(offset, self.picture.pitch)
         left = bytes_in // 3
-        return Rectangle(left, top, left + part.shape[1], top + part.shape[0])
+        rectangle = Rectangle(left, top, left + view.shape[1], top + view.shape[0])
+        return Part(rectangle, self.picture.device.address + offset)
 
     def wait_for_readers(self, stream: Stream) -> None:
         """Let what paints wait for every lane of this frame: for the one whose output it is, and for those that look.
@@ -158,9 +171,8 @@ class Slot:
         stream.record(self.painted)
 
     def fetch_changed(self, stream: Stream) -> None:
-        """Bring the painted part back."""
-        if self.changed.empty or self.picture is None:
-            return
+        """Bring the painted part back, which is not empty."""
+        assert self.picture is not None
         left, top, right, bottom = self.changed
         rows, nbytes = bottom - top, 3 * (right - left)
         target = self.picture.back.array[: rows * nbytes].reshape(rows, nbytes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines.contract import TensorSpec
 from engines.errors import EngineError
-from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.fake_driver import FakeDriver, OrderError
 
 Function = Callable[..., tuple[NDArray[Any], ...]]
 
@@ -43,6 +43,7 @@ class FakeSlotted(HostFunction):
         self.bound: dict[int, Mapping[str, int]] = {}
         self.held: dict[tuple[int, str], NDArray[Any]] = {}
         self._told: dict[tuple[int, str], NDArray[Any]] = {}
+        self._ran: set[int] = set()
         self.fails = False
 
     def bind(self, slot: int, addresses: Mapping[str, int]) -> None:
@@ -57,10 +58,18 @@ class FakeSlotted(HostFunction):
     def enqueue(self, slot: int, stream: int) -> None:
         if self.fails:
             raise EngineError("the engine refused", "build the plan again")
-        self._driver.stream_of(stream).push("engine", lambda: self._run(slot))
+        if self._driver.capturing is not None and slot not in self._ran:
+            raise OrderError("captured before a run of this slot has happened")
+        inputs = {spec.name for spec in self.inputs}
+        uses = [
+            self._driver.block_at(address)._replace(writes=name not in inputs)
+            for name, address in self.bound[slot].items()
+        ]
+        self._driver.stream_of(stream).push("engine", lambda: self._run(slot), uses=uses)
 
     def _run(self, slot: int) -> None:
         self.runs += 1
+        self._ran.add(slot)
         given = [
             _view(self.bound[slot][spec.name], spec) if spec.name in self.bound[slot] else self.held[slot, spec.name]
             for spec in self.inputs

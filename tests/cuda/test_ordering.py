@@ -1,137 +1,56 @@
-"""The NVIDIA device on a driver that takes the side of bad luck: right pictures, and every wait is needed."""
+"""The NVIDIA device on a driver that takes the side of bad luck: its pictures are the processor's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, cast
 
-import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from engines.contract import CropPlan, Device, Engine, Failure, Lane, Report, TensorSpec
+from engines.contract import CropPlan, Lane
 from engines.cpu import CpuDevice
 from engines.cuda.device import CudaDevice
+from engines.cuda.drawing import MOST_CONSTANTS
 from engines.cuda.driver import OutOfMemoryError
-from engines.errors import DeviceError
-from realtime.types import F32, F64, U8
-from tests.cuda.fake_driver import FakeDriver, OrderError
-from tests.cuda.fake_engine import FakeSlotted, HostFunction
+from engines.errors import DeviceError, EngineError
+from realtime.types import F32, U8
+from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.fake_engine import FakeSlotted
+from tests.cuda.scene import (
+    GAIN,
+    MADE,
+    MESH,
+    OFFSET,
+    PICTURE,
+    SIDE,
+    SOURCE,
+    TRIANGLES,
+    Quiet,
+    Silent,
+    apart,
+    attributes,
+    draw,
+    drawn_wrong,
+    film,
+    masked,
+    on_cpu,
+    on_gpu,
+    oval,
+    similarity,
+    swapped,
+)
 from tests.kernels.host import HostKernels
 
 pytestmark = pytest.mark.ordering
-SIDE = 32
-PICTURE = TensorSpec("target", (1, 3, SIDE, SIDE), "float32", "NCHW", "RGB", (0.0,) * 3, (1 / 255,) * 3)
-MADE = TensorSpec("made", (1, 3, SIDE, SIDE), "float32", "NCHW", "RGB", (0.0,) * 3, (1 / 255,) * 3)
-SOURCE = TensorSpec("source", (1, 4), "float32")
-LOOK = TensorSpec("look", (1, 3, 16, 24), "float32", "NCHW", "BGR", (127.5,) * 3, (1 / 128,) * 3)
-SEEN = TensorSpec("seen", (1, 6), "float32")
-GAIN, OFFSET = np.array([1.1, 0.9, 1.0], np.float32), np.array([3, -2, 5], np.float32)
 SEEDS = (None, 0, 1, 2)
-
-
-def swapped(target: F32, source: F32) -> tuple[F32, ...]:
-    """A network: turns the crop upside down and adds what it is told."""
-    return (np.clip(target[:, :, ::-1] * np.float32(0.8) + source.reshape(-1)[:1] * np.float32(0.1), 0, 1),)
-
-
-def seen(look: F32) -> tuple[F32, ...]:
-    """A network: says something about the whole picture."""
-    return (np.concatenate([look.mean(axis=(2, 3)), look.std(axis=(2, 3))], axis=1).astype(np.float32),)
-
-
-def oval() -> U8:
-    mask = np.zeros((SIDE, SIDE), np.uint8)
-    cv2.ellipse(mask, (SIDE // 2, SIDE // 2), (SIDE // 3, SIDE * 2 // 5), 0, 0, 360, (255,), -1)
-    mask = np.asarray(cv2.GaussianBlur(mask, (0, 0), 1.5), np.uint8)
-    mask[[0, -1]] = mask[:, [0, -1]] = 0
-    return mask
-
-
-def similarity(scale: float, angle_rad: float, x: float, y: float) -> F64:
-    c, s = scale * np.cos(angle_rad), scale * np.sin(angle_rad)
-    return np.array([[c, -s, x], [s, c, y]])
-
-
-def film(frames: int, size: tuple[int, int] = (96, 64)) -> list[U8]:
-    rough = np.random.default_rng(1).integers(0, 256, (frames, size[1], size[0], 3), np.uint8)
-    return [np.ascontiguousarray(cv2.GaussianBlur(picture, (0, 0), 2)) for picture in rough]
-
-
-@dataclass
-class Run:
-    """A device with a swapper and a detector; ``play`` sends frames through it."""
-
-    device: Device
-    slotted: Callable[[tuple[TensorSpec, ...], tuple[TensorSpec, ...], Any], Engine]
-    faces: int = 2
-    network: Callable[..., tuple[F32, ...]] = swapped
-    told: list[NDArray[Any]] = field(default_factory=list)
-    tones: list[F32] = field(default_factory=list)
-    reports: list[Report] = field(default_factory=list)
-    sealed: Callable[[], None] = lambda: None
-
-    def __post_init__(self) -> None:
-        engine = self.slotted((PICTURE, SOURCE), (MADE,), self.network)
-        self.swap: Lane = self.device.lane(CropPlan("swapper", PICTURE, 0), engine)
-        self.finer: Lane = self.device.lane(
-            CropPlan("finer", PICTURE, 0, bares=False), self.slotted((PICTURE, SOURCE), (MADE,), swapped)
-        )
-        self.look: Lane = self.device.lane(CropPlan("detector", LOOK), self.slotted((LOOK,), (SEEN,), seen))
-
-    def begin(self, number: int, pixels: U8) -> None:
-        self.device.begin(pixels)
-        self.look.start(pixels, np.array([[4.0, 0, 1.5], [0, 4.0, 1.5]]), {})
-        for face in range(self.faces):
-            where = similarity(1.1 + 0.05 * number, 0.2 * face, 4 + 22 * face + number, 3 + 5 * face)
-            for lane, told in ((self.swap, number), (self.finer, face)):
-                lane.start(pixels, where, {"source": np.full((1, 4), told % 3, np.float32)})
-                if lane is self.swap:
-                    before, after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
-                    lane.tones(face, np.ones((SIDE // 4,) * 2, np.float32), before, after)
-                    self.tones += [before, after]
-                lane.paint(face, pixels, where, oval(), GAIN, OFFSET)
-        self.told.append(self.look.outputs()[0].copy())
-        self.device.submit(pixels)
-
-    def play(self, pictures: list[U8], in_flight: int) -> list[U8]:
-        frames = [picture.copy() for picture in pictures]
-        waiting: list[U8] = []
-        for number, pixels in enumerate(frames):
-            if number == 4:
-                self.sealed()  # from here on nothing may be allocated
-            self.begin(number, pixels)
-            waiting.append(pixels)
-            if len(waiting) == in_flight:
-                self.reports.append(self.device.finish(waiting.pop(0)))
-        for pixels in waiting:
-            self.reports.append(self.device.finish(pixels))
-        return frames
-
-
-def on_cpu(**more: Any) -> Run:
-    return Run(CpuDevice(), HostFunction, **more)
-
-
-def on_gpu(driver: FakeDriver, *, hosted: bool = False, **more: Any) -> Run:
-    def slotted(inputs: Any, outputs: Any, function: Any) -> Engine:
-        return HostFunction(inputs, outputs, function) if hosted else FakeSlotted(driver, inputs, outputs, function)
-
-    def seal() -> None:
-        driver.sealed = True
-
-    return Run(CudaDevice(driver), slotted, sealed=seal, **more)
+WHERE = similarity(1.1, 0.2, 4, 3)
+TEXTURES = film(6, (40, 40))
 
 
 @pytest.fixture(scope="session")
 def right() -> list[U8]:
     return on_cpu().play(film(8), 1)
-
-
-def apart(one: list[U8], other: list[U8]) -> int:
-    return max(int(np.abs(a.astype(int) - b).max()) for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("hosted", [False, True])
@@ -163,82 +82,6 @@ def test_a_frame_is_waited_for_once(kernels: HostKernels) -> None:
     assert driver.waits - before == 4
 
 
-class Silent:
-    """A detector that looks at nothing in this frame."""
-
-    def start(self, *_: Any) -> None:
-        pass
-
-    def outputs(self) -> tuple[NDArray[Any], ...]:
-        return (np.zeros(1),)
-
-
-def wait_sites(kernels: HostKernels) -> set[str]:
-    driver, other = FakeDriver(kernels), FakeDriver(kernels)
-    on_gpu(driver).play(film(8), 2)
-    draw(other)
-    return driver.wait_sites | other.wait_sites
-
-
-def test_every_wait_between_streams_is_needed(kernels: HostKernels, right: list[U8]) -> None:
-    sites = wait_sites(kernels)
-    assert len(sites) >= 5
-    unneeded = [site for site in sorted(sites) if not is_missed(kernels, right, site)]
-    assert not unneeded
-
-
-def is_missed(kernels: HostKernels, right: list[U8], site: str) -> bool:
-    """Whether leaving out the waits of one place of the program is noticed under any policy."""
-    for in_flight in (1, 2):
-        for seed in SEEDS:
-            try:
-                driver = FakeDriver(kernels, seed, deaf_to=site)
-                run = on_gpu(driver)
-                if apart(run.play(film(8), in_flight), right) > 3:
-                    return True
-                reference = on_cpu()
-                reference.play(film(8), 1)
-                if not np.allclose(run.told, reference.told, atol=0.01):
-                    return True
-                if drawn_wrong(FakeDriver(kernels, seed, deaf_to=site)):
-                    return True
-            except (OrderError, DeviceError, ValueError):
-                return True
-    return False
-
-
-MESH = np.array([[2, 2, 0], [30, 4, 3], [6, 28, 1], [28, 27, -2]], np.float32)
-TRIANGLES = np.array([[0, 1, 2], [1, 3, 2]], np.int32)
-TEXTURE = film(1, (40, 40))[0]
-
-
-def attributes() -> F32:
-    values = np.zeros((4, 8), np.float32)
-    values[:, :2] = [[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9]]
-    values[:, 2], values[:, 5:] = 0.9, 1.1
-    return values
-
-
-def draw_on(device: Device) -> list[U8]:
-    frames = film(4)
-    for pixels in frames:
-        device.begin(pixels)
-        part = pixels[10:50, 20:70]
-        opacity = np.ones((8, 8, 2), np.float32)
-        for _ in range(2):
-            device.draw(part, MESH, attributes(), TRIANGLES, TEXTURE, opacity)
-        device.finish(pixels)
-    return frames
-
-
-def draw(driver: FakeDriver) -> list[U8]:
-    return draw_on(CudaDevice(driver))
-
-
-def drawn_wrong(driver: FakeDriver) -> bool:
-    return apart(draw(driver), draw_on(CpuDevice())) > 2
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_mesh_is_drawn_into_the_frame(kernels: HostKernels, seed: int | None) -> None:
     assert not drawn_wrong(FakeDriver(kernels, seed))
@@ -260,11 +103,6 @@ def test_what_is_no_picture_is_told_when_the_frame_is_finished(kernels: HostKern
     assert failures == [[], bad, [], [], bad, []]
     for number, (before, after) in enumerate(zip(pictures, made, strict=True)):
         assert np.array_equal(before, after) == (number % 3 == 1)
-
-
-class Quiet(Silent):
-    def paint(self, *_: Any) -> None:
-        pass
 
 
 def test_a_person_who_is_known_is_not_waited_for_and_a_failure_is_not_remembered(kernels: HostKernels) -> None:
@@ -306,14 +144,128 @@ def test_frames_of_another_size_are_taken_up(kernels: HostKernels) -> None:
         assert apart(run.play(film(3, size), 2), reference.play(film(3, size), 1)) <= 3
 
 
-def test_a_photo_is_looked_at_without_being_a_frame(kernels: HostKernels) -> None:
-    run, reference, photo = on_gpu(FakeDriver(kernels)), on_cpu(), film(1)[0]
-    for one in (run, reference):
+def test_a_photo_is_worked_on_where_it_lies(kernels: HostKernels) -> None:
+    run, reference = on_gpu(FakeDriver(kernels)), on_cpu()
+    photos = film(2)[0], film(2)[0]
+    for one, photo in zip((run, reference), photos, strict=True):
         one.look.start(photo, np.array([[4.0, 0, 1.5], [0, 4.0, 1.5]]), {})
-    np.testing.assert_allclose(run.look.outputs()[0], reference.look.outputs()[0], atol=1e-6)
-    run.swap.start(photo, np.eye(2, 3), {"source": np.zeros((1, 4), np.float32)})
-    with pytest.raises(DeviceError, match="begun"):
-        run.swap.paint(1, photo, np.eye(2, 3), oval(), GAIN, OFFSET)
+        one.told.append(one.look.outputs()[0].copy())
+        before, after = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
+        one.swap.start(photo, WHERE, {"source": np.zeros((1, 4), np.float32)})
+        one.swap.tones(1, np.ones((SIDE // 4,) * 2, np.float32), before, after)
+        one.swap.paint(1, photo, WHERE, oval(), GAIN, OFFSET)
+        one.tones += [before, after]
+    np.testing.assert_array_equal(*photos)
+    np.testing.assert_array_equal(run.told, reference.told)
+    np.testing.assert_array_equal(run.tones, reference.tones)
+    assert apart([photos[0]], [film(2)[0]]) > 20
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+def test_what_is_painted_into_a_view_is_painted_into_the_frame(kernels: HostKernels, hosted: bool) -> None:
+    driver = FakeDriver(kernels)
+    runs, made = (on_gpu(driver, hosted=hosted), on_cpu()), list[list[U8]]()
+    for run in runs:
+        frames = film(6)
+        for pixels in frames:
+            run.device.begin(pixels)
+            part = pixels[20:56, 40:90]
+            run.swap.start(part, WHERE, {"source": np.zeros((1, 4), np.float32)})
+            run.swap.paint(1, part, WHERE, oval(), GAIN, OFFSET)
+            assert not run.device.finish(pixels).failures
+        made.append(frames)
+    assert apart(*made) <= 1
+    assert driver.graphs == 0  # a graph keeps the address that it reads
+
+
+def test_a_mask_that_a_network_makes_is_read_before_its_picture_is_painted(kernels: HostKernels) -> None:
+    right, _ = masked(on_cpu())
+    for hosted in (False, True):
+        made, masks = masked(on_gpu(FakeDriver(kernels), hosted=hosted))
+        assert apart(made, right) <= 1
+        np.testing.assert_allclose(masks, 0.25, atol=0.01)
+
+
+def test_what_an_engine_refuses_spoils_no_other_frame(kernels: HostKernels) -> None:
+    right = on_cpu(faces=1).play(film(6), 1)
+    run = on_gpu(FakeDriver(kernels), faces=1)
+    frames, engine = film(6), cast(Any, run.swap)._engine
+    for number, pixels in enumerate(frames):
+        engine.fails = number == 3
+        if engine.fails:
+            with pytest.raises(EngineError, match="refused"):
+                run.begin(number, pixels)
+        else:
+            run.begin(number, pixels)
+        run.device.finish(pixels)
+    assert apart(frames[:3] + frames[4:], right[:3] + right[4:]) <= 2
+    np.testing.assert_array_equal(frames[3], film(6)[3])
+
+
+def test_a_frame_is_taken_up_once_and_painted_only_before_it_is_finished(kernels: HostKernels) -> None:
+    run, pixels = on_gpu(FakeDriver(kernels)), film(1)[0]
+    run.device.begin(pixels)
+    with pytest.raises(DeviceError, match="in flight already"):
+        run.device.begin(pixels)
+    run.swap.start(pixels, WHERE, {"source": np.zeros((1, 4), np.float32)})
+    run.device.finish(pixels)
+    run.device.begin(pixels)
+    run.device.begin(film(1)[0])  # and now its place is another's
+    with pytest.raises(DeviceError, match="finished"):
+        run.swap.paint(1, pixels, WHERE, oval(), GAIN, OFFSET)
+
+
+def test_frames_may_be_finished_in_any_order(kernels: HostKernels) -> None:
+    device, pictures = CudaDevice(FakeDriver(kernels)), film(4)
+    device.begin(pictures[0])
+    for before, pixels in pairwise(pictures[1:]):
+        device.begin(before)
+        device.finish(before)
+        device.begin(pixels)
+        device.finish(pixels)
+
+
+def test_a_lane_is_closed_only_when_nothing_uses_its_memory(kernels: HostKernels) -> None:
+    driver = FakeDriver(kernels)
+    run, frames = on_gpu(driver), film(2)
+    assert isinstance(run.device, CudaDevice)
+    right = on_cpu().play(film(1), 1)
+    run.begin(0, frames[0])
+    for lane in (run.swap, run.finer, run.look):
+        lane.close()
+        lane.close()
+    run.device.finish(frames[0])
+    assert apart(frames[:1], right) <= 3
+    assert run.device.lanes == []
+    assert not any("swapper" in what for _, what, _ in driver.lines)
+
+
+def test_the_time_of_each_step_is_told(kernels: HostKernels) -> None:
+    run = on_gpu(FakeDriver(kernels))
+    run.play(film(2), 1)
+    assert list(run.reports[0].laps_ms) == ["copy in", "detect", "swap", "blend", "copy out"]
+    assert all(ms > 0 for ms in run.reports[0].laps_ms.values())
+    pixels = film(1)[0]
+    run.device.begin(pixels)
+    assert list(run.device.finish(pixels).laps_ms) == ["copy in"]
+
+
+def test_meshes_of_any_size_and_number_are_drawn(kernels: HostKernels) -> None:
+    driver, made = FakeDriver(kernels), list[list[U8]]()
+    for device in (CudaDevice(driver), CpuDevice()):
+        frames = film(4)
+        for pixels in frames:
+            device.begin(pixels)
+            for number, side in enumerate((8, 24, 8, 16)):
+                part = pixels[10:50, 20 - number : 70]
+                opacity = np.full((side, side, 2), 0.8, np.float32)
+                device.draw(part, MESH, attributes(), TRIANGLES, TEXTURES[number], opacity)
+                device.draw(part, MESH, attributes(), TRIANGLES, TEXTURES[number][:30, :30], opacity)
+            device.finish(pixels)
+        made.append(frames)
+    assert apart(*made) <= 4  # eight meshes, one over the other
+    constants = [what for where, what, _ in driver.lines if where == "device" and what == "constant of a mesh"]
+    assert len(constants) == MOST_CONSTANTS
 
 
 def test_everything_is_freed_and_closing_twice_is_safe(kernels: HostKernels) -> None:
@@ -342,38 +294,3 @@ def test_no_memory_leaves_nothing_half_made(kernels: HostKernels) -> None:
     with pytest.raises(OutOfMemoryError):
         device.begin(film(1, (640, 480))[0])
     assert driver.lines == before
-
-
-@pytest.fixture
-def tight(kernels: HostKernels) -> FakeDriver:
-    return FakeDriver(kernels)
-
-
-def test_allocating_within_the_loop_is_noticed(tight: FakeDriver) -> None:
-    run = on_gpu(tight)
-    run.play(film(4), 1)
-    tight.sealed = True
-    with pytest.raises(OrderError, match="within the loop"):
-        run.device.begin(film(1, (128, 72))[0])
-
-
-def test_waiting_within_a_capture_is_noticed(tight: FakeDriver) -> None:
-    stream, event = tight.stream("s"), tight.event()
-    stream.record(event)
-    with pytest.raises(DeviceError, match="capturing"), tight.capture(stream):
-        event.wait()
-
-
-def test_writing_to_pinned_memory_under_a_copy_is_noticed(tight: FakeDriver) -> None:
-    stream, event = tight.stream("s"), tight.event()
-    pinned, buffer = tight.pinned(8, "a"), tight.buffer(8, "b")
-    tight.copy_in(buffer.address, pinned.array, stream)
-    stream.record(event)
-    pinned.array[:] = 1
-    with pytest.raises(OrderError, match="pinned"):
-        event.wait()
-
-
-def test_failures_are_told_of_the_face_that_they_are_of() -> None:
-    failure = Failure(3, DeviceError("x", "y"), True)  # type: ignore[arg-type]  # any error will do
-    assert Report((failure,)).failures[0].who == 3

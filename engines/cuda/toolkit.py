@@ -6,7 +6,7 @@ It has no part in memory: its pool hands blocks out per stream, and everything h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Toolkit:
             import cupy  # noqa: PLC0415  (needs a GPU for nearly everything, and a second to load)
         except ImportError as error:
             raise DeviceError(f"cupy does not load: {error}", install_extra("gpu")) from error
-        self._cupy = cupy
+        self._cupy, self._trace = cupy, _tracer()
         self._modules: dict[str, Any] = {}
         self._kernels: dict[tuple[str, str], CupyKernel] = {}
         self._streams: dict[int, Any] = {}
@@ -83,12 +83,7 @@ class Toolkit:
 
     def range(self, name: str) -> AbstractContextManager[None]:
         """See :meth:`engines.cuda.driver.Driver.range`."""
-        try:
-            import nvtx  # noqa: PLC0415  (optional)
-        except ImportError:
-            return nullcontext()
-        made: AbstractContextManager[None] = nvtx.annotate(name, domain="doppelcam")
-        return made
+        return self._trace(name)
 
     def _abandon(self, own: Any) -> None:
         """End a capture whose work is not wanted; the error that ended it is the one that is told."""
@@ -96,6 +91,15 @@ class Toolkit:
             own.end_capture()
         except self._cupy.cuda.runtime.CUDARuntimeError:
             return
+
+
+def _tracer() -> Callable[[str], AbstractContextManager[None]]:
+    """What names a range of a trace. Looked for once: looking for a package that is not there takes 0.1 ms."""
+    try:
+        import nvtx  # noqa: PLC0415  (optional)
+    except ImportError:
+        return lambda _: nullcontext()
+    return lambda name: nvtx.annotate(name, domain="doppelcam")
 
 
 class CupyKernel:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from engines.contract import TensorSpec
 from engines.errors import EngineError
-from tests.cuda.fake_driver import FakeDriver, OrderError
+from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.fake_parts import OrderError
 
 Function = Callable[..., tuple[NDArray[Any], ...]]
 

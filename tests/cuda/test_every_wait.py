@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from engines.cuda.device import CudaDevice
 from engines.errors import DeviceError
 from realtime.types import U8
-from tests.cuda.fake_driver import FakeDriver, OrderError, Wait
+from tests.cuda.fake_driver import FakeDriver, Wait
+from tests.cuda.fake_parts import OrderError
 from tests.cuda.scene import Run, draw, draw_on, film, masked, on_gpu, similarity
 from tests.kernels.host import HostKernels
 

@@ -7,8 +7,9 @@ import pytest
 
 from engines.contract import TensorSpec
 from engines.errors import DeviceError
-from tests.cuda.fake_driver import FakeDriver, OrderError
+from tests.cuda.fake_driver import FakeDriver
 from tests.cuda.fake_engine import FakeSlotted
+from tests.cuda.fake_parts import OrderError
 from tests.cuda.scene import LOOK, SEEN, film, on_gpu, seen
 from tests.kernels.host import HostKernels
 

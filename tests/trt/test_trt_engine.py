@@ -19,7 +19,7 @@ from engines.tensorrt.engine import TensorRtEngine
 from engines.tensorrt.held import PLACES
 from engines.tensorrt.style import Style
 from tests.cards import Net
-from tests.cuda.fake_driver import FakeEvent, FakeGraph, FakeMemory, FakeStream, OrderError
+from tests.cuda.fake_parts import FakeEvent, FakeGraph, FakeMemory, FakeStream, OrderError
 from tests.halfnets import norm_net
 from tests.trt.plans import Opened, built, gpu, inputs, opened, right, swapper, trt_on
 

@@ -448,8 +448,9 @@ class Device(Protocol):
             attributes: (n, 8) float32 for each point: u, v in the texture (0..1); opacity (0..1); offset x, y in pixels
                 from the drawn place to the place of the unpainted picture that is shown under the texture there; a
                 factor for each channel of the texture.
-            triangles: (m, 3) int32, positive area (x right, y down) faces the viewer.
-            texture: (t, t, 3) uint8 BGR.
+            triangles: (m, 3) int32, positive area (x right, y down) faces the viewer. A device may keep what is drawn
+                once, so it must not change after that.
+            texture: (t, t, 3) uint8 BGR; must not change either.
             opacity: (m, m, 2) float32 0..1 laid out like the texture, multiplied with the points' opacity and offset:
                 what stands before the surface is neither painted over nor moved.
         """

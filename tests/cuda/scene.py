@@ -150,6 +150,11 @@ def attributes() -> F32:
     return values
 
 
+def draw_twice(device: Device, pixels: U8) -> None:
+    for _ in range(2):
+        device.draw(pixels[10:50, 20:70], MESH, attributes(), TRIANGLES, TEXTURE, np.ones((8, 8, 2), np.float32))
+
+
 def draw_on(device: Device, look: Lane | None = None) -> list[U8]:
     """Draw a mesh twice into each frame, while a detector looks at it where there is one."""
     frames = film(4)
@@ -157,10 +162,7 @@ def draw_on(device: Device, look: Lane | None = None) -> list[U8]:
         device.begin(pixels)
         if look is not None:
             look.start(pixels, np.array([[4.0, 0, 1.5], [0, 4.0, 1.5]]), {})
-        part = pixels[10:50, 20:70]
-        opacity = np.ones((8, 8, 2), np.float32)
-        for _ in range(2):
-            device.draw(part, MESH, attributes(), TRIANGLES, TEXTURE, opacity)
+        draw_twice(device, pixels)
         device.finish(pixels)
     return frames
 

@@ -17,6 +17,7 @@ from engines.errors import DeviceError, EngineError
 from realtime.types import F32, U8
 from tests.cuda.fake_driver import FakeDriver
 from tests.cuda.fake_engine import FakeSlotted
+from tests.cuda.fake_parts import FakeKernel, FakeMemory
 from tests.cuda.scene import (
     GAIN,
     MADE,
@@ -31,6 +32,7 @@ from tests.cuda.scene import (
     apart,
     attributes,
     draw,
+    draw_twice,
     drawn_wrong,
     film,
     masked,
@@ -46,6 +48,8 @@ pytestmark = pytest.mark.ordering
 SEEDS = (None, 0, 1, 2)
 WHERE = similarity(1.1, 0.2, 4, 3)
 TEXTURES = film(6, (40, 40))
+REFUSED = (2, 3, 4, 5)
+"""Frames of a film in which something fails: each slot comes twice, with no other work in between."""
 
 
 @pytest.fixture(scope="session")
@@ -187,19 +191,19 @@ def test_a_mask_that_a_network_makes_is_read_before_its_picture_is_painted(kerne
 
 
 def test_what_an_engine_refuses_spoils_no_other_frame(kernels: HostKernels) -> None:
-    right = on_cpu(faces=1).play(film(6), 1)
+    right = on_cpu(faces=1).play(film(8), 1)
     run = on_gpu(FakeDriver(kernels), faces=1)
-    frames, engine = film(6), cast(Any, run.swap)._engine
+    frames, engine = film(8), cast(Any, run.swap)._engine
     for number, pixels in enumerate(frames):
-        engine.fails = number == 3
+        engine.fails = number in REFUSED
         if engine.fails:
             with pytest.raises(EngineError, match="refused"):
                 run.begin(number, pixels)
         else:
             run.begin(number, pixels)
         run.device.finish(pixels)
-    assert apart(frames[:3] + frames[4:], right[:3] + right[4:]) <= 2
-    np.testing.assert_array_equal(frames[3], film(6)[3])
+    assert apart(frames[:2] + frames[6:], right[:2] + right[6:]) <= 2
+    np.testing.assert_array_equal(frames[2:6], film(8)[2:6])
 
 
 def test_a_frame_is_taken_up_once_and_painted_only_before_it_is_finished(kernels: HostKernels) -> None:
@@ -223,6 +227,43 @@ def test_frames_may_be_finished_in_any_order(kernels: HostKernels) -> None:
         device.finish(before)
         device.begin(pixels)
         device.finish(pixels)
+
+
+def test_what_breaks_off_half_way_leaves_no_work_behind(kernels: HostKernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, frames = FakeDriver(kernels), film(8)
+    device, real = CudaDevice(driver), driver.kernel
+
+    def kernel(file: str, name: str) -> FakeKernel:
+        if name == "mesh_paint":
+            raise DeviceError("it does not compile", "report this as a bug")
+        return real(file, name)
+
+    for number, pixels in enumerate(frames):
+        device.begin(pixels)
+        with monkeypatch.context() as patch:
+            if number in REFUSED:
+                patch.setattr(driver, "kernel", kernel)
+                with pytest.raises(DeviceError, match="compile"):
+                    draw_twice(device, pixels)
+            else:
+                draw_twice(device, pixels)
+        device.finish(pixels)
+    assert apart(frames[2:6], film(8)[2:6]) == 0
+    assert apart(frames[6:], film(8)[6:]) > 20
+
+
+def test_a_device_that_does_not_open_leaves_nothing_open(kernels: HostKernels) -> None:
+    class Poor(FakeDriver):
+        def pinned(self, nbytes: int, what: str) -> FakeMemory:
+            if "frame 1" in what:
+                raise OutOfMemoryError("no pinned memory", "close other programs")
+            return super().pinned(nbytes, what)
+
+    driver = Poor(kernels)
+    with pytest.raises(OutOfMemoryError):
+        CudaDevice(driver)
+    assert driver.closed
+    assert not driver.lines
 
 
 def test_a_lane_is_closed_only_when_nothing_uses_its_memory(kernels: HostKernels) -> None:

@@ -1,70 +1,92 @@
-"""What every back end of the driver has in common: lists of what it made, kernels, graphs; knows no library of CUDA."""
+"""What every back end of the driver has in common: what it made, kernels, graphs, words; knows no library of CUDA."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from engines.cuda.driver import Graph, Kernel, Stream
+from engines.cuda.driver import Buffer, Graph, Kernel, OutOfMemoryError, Pinned, Stream
 from engines.cuda.toolkit import Toolkit
+from engines.errors import DeviceError
 
-HINT = "update the NVIDIA driver; if it stays so, report this as a bug"
 NO_ROOM = "close other programs that use the GPU, or do less: no enhancer, a smaller swap.boost"
+NO_HOST_ROOM = "close other programs: this memory of the computer is kept from all others"
+START_AGAIN = "start the program again, this GPU takes no more work from it; if it stays so, report this as a bug"
+HINTS = {
+    "illegal": START_AGAIN,
+    "misaligned": START_AGAIN,
+    "launch failure": START_AGAIN,
+    "timed out": "close other programs that use the GPU: one that has a screen may not work so long at once",
+    "busy or unavailable": "close the program that has the GPU for itself, or as administrator: nvidia-smi -c DEFAULT",
+    "driver combination": "restart the computer: the NVIDIA driver was updated, and the old one still runs",
+    "insufficient": "update the NVIDIA driver",
+}
+"""A part of what CUDA says (``cuGetErrorString``, the same words in every library) -> what to try."""
+OTHERWISE = "update the NVIDIA driver; if it stays so, report this as a bug"
 
 
-class Ledger:
-    """What is allocated."""
+def failure(what: str, said: str) -> DeviceError:
+    """Turn an error of CUDA into one for people.
 
-    def __init__(self) -> None:
-        self._lines: dict[int, tuple[str, str, int]] = {}
-
-    def add(self, owner: object, where: str, what: str, nbytes: int) -> None:
-        """Note an allocation."""
-        self._lines[id(owner)] = where, what, nbytes
-
-    def remove(self, owner: object) -> None:
-        """Note that it was given back."""
-        self._lines.pop(id(owner), None)
-
-    @property
-    def lines(self) -> Sequence[tuple[str, str, int]]:
-        """Where, what for, bytes."""
-        return tuple(self._lines.values())
-
-
-class BaseDriver:
-    """The part of :class:`engines.cuda.driver.Driver` that does not depend on the back end.
-
-    Attributes:
-        ledger: what is allocated.
-        owned: buffers, events and streams in the order of making; freed in reverse.
+    Args:
+        what: the program did.
+        said: by CUDA.
     """
+    hint = next((hint for words, hint in HINTS.items() if words in said.lower()), OTHERWISE)
+    return DeviceError(f"the GPU failed at {what}: {said}", hint)
+
+
+class BaseDriver(ABC):
+    """The part of :class:`engines.cuda.driver.Driver` that does not depend on the back end."""
 
     def __init__(self) -> None:
-        self.ledger, self.owned = Ledger(), list[Any]()
+        self._made: dict[Any, tuple[str, str, int] | None] = {}  # in the order of making; memory with its line
         self._streams: dict[int, Stream] = {}
-        self._made: Toolkit | None = None
+        self._loaded: Toolkit | None = None
+
+    @abstractmethod
+    def _allocate(self, nbytes: int) -> Buffer:
+        """Memory of the device; whatever it raises is told by ``buffer``."""
+
+    @abstractmethod
+    def _allocate_pinned(self, nbytes: int) -> Pinned:
+        """Pinned memory of the host; likewise."""
 
     @property
     def _toolkit(self) -> Toolkit:
         """Loaded when it is first needed: copies need no CuPy."""
-        if self._made is None:
-            self._made = Toolkit()
-        return self._made
-
-    def _keep(self, stream: Stream) -> Stream:
-        self._streams[stream.handle] = stream
-        self.owned.append(stream)
-        return stream
+        if self._loaded is None:
+            self._loaded = Toolkit()
+        return self._loaded
 
     def stream_of(self, handle: int) -> Stream:
         """See :meth:`engines.cuda.driver.Driver.stream_of`."""
         return self._streams[handle]
 
+    def buffer(self, nbytes: int, what: str) -> Buffer:
+        """See :meth:`engines.cuda.driver.Driver.buffer`."""
+        try:
+            made = self._allocate(nbytes)
+        except OutOfMemoryError as error:
+            raise OutOfMemoryError(f"the GPU has no room for {nbytes:,} bytes more: {what}", NO_ROOM) from error
+        self._made[made] = "device", what, nbytes
+        return made
+
+    def pinned(self, nbytes: int, what: str) -> Pinned:
+        """See :meth:`engines.cuda.driver.Driver.pinned`."""
+        try:
+            made = self._allocate_pinned(nbytes)
+        except OutOfMemoryError as error:
+            message = f"the computer has no room for {nbytes:,} bytes more that the GPU can copy: {what}"
+            raise OutOfMemoryError(message, NO_HOST_ROOM) from error
+        self._made[made] = "pinned", what, nbytes
+        return made
+
     def allocations(self) -> Sequence[tuple[str, str, int]]:
         """See :meth:`engines.cuda.driver.Driver.allocations`."""
-        return self.ledger.lines
+        return tuple(line for line in tuple(self._made.values()) if line is not None)
 
     def kernel(self, file: str, name: str) -> Kernel:
         """See :meth:`engines.cuda.driver.Driver.kernel`."""
@@ -77,3 +99,18 @@ class BaseDriver:
     def range(self, name: str) -> AbstractContextManager[None]:
         """See :meth:`engines.cuda.driver.Driver.range`."""
         return self._toolkit.range(name)
+
+    def forget(self, made: object) -> None:
+        """Note that something was freed."""
+        self._made.pop(made, None)
+
+    def _keep_stream(self, stream: Stream) -> Stream:
+        self._streams[stream.handle] = stream
+        self._made[stream] = None
+        return stream
+
+    def _free_all(self, on_exit: ExitStack) -> None:
+        """Have everything freed, the last made first, each even if another fails."""
+        for made in tuple(self._made):
+            on_exit.callback(self.forget, made)
+            on_exit.callback(made.free)

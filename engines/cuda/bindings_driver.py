@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from cuda.bindings import driver as cu
 from numpy.typing import NDArray
 
-from engines.cuda.base import HINT, NO_ROOM, BaseDriver
+from engines.cuda.base import BaseDriver, failure
 from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
 from engines.errors import DeviceError
 
@@ -24,12 +24,23 @@ def call(function: Any, *arguments: Any) -> Any:
         OutOfMemoryError: there is no room.
         DeviceError: any other error.
     """
-    status, *made = function(*arguments)
-    if status == cu.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
-        raise OutOfMemoryError(f"the GPU has no room: {function.__name__}", NO_ROOM)
-    if status != cu.CUresult.CUDA_SUCCESS:
-        raise DeviceError(f"the GPU failed: {function.__name__} said {status.name}", HINT)
+    try:
+        status, *made = function(*arguments)
+    except RuntimeError as error:  # raised for a function that the driver does not have
+        raise DeviceError(f"the NVIDIA driver is too old: {error}", "update the NVIDIA driver") from error
+    check(function, status)
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def check(function: Any, status: Any) -> None:
+    """Demand that a call has succeeded; raises like :func:`call`."""
+    if status == cu.CUresult.CUDA_SUCCESS:
+        return
+    _, words = cu.cuGetErrorString(status)
+    error = failure(function.__name__, words.decode() if words else status.name)
+    if status == cu.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+        raise OutOfMemoryError(error.message, error.hint)
+    raise error
 
 
 class BindingsEvent:
@@ -48,7 +59,7 @@ class BindingsEvent:
         (status,) = cu.cuEventQuery(self.handle)
         if status == cu.CUresult.CUDA_ERROR_NOT_READY:
             return False
-        call(lambda: (status,))
+        check(cu.cuEventQuery, status)
         return True
 
     def ms_since(self, earlier: Event) -> float:
@@ -67,11 +78,7 @@ class BindingsStream:
     def __init__(self, name: str, priority: int) -> None:
         self.name = name
         self._stream = call(cu.cuStreamCreateWithPriority, cu.CUstream_flags.CU_STREAM_NON_BLOCKING, priority)
-
-    @property
-    def handle(self) -> int:
-        """The CUDA handle."""
-        return int(self._stream)
+        self.handle = int(self._stream)
 
     def record(self, event: Event) -> None:
         """Mark."""
@@ -91,35 +98,34 @@ class BindingsStream:
 class BindingsBuffer:
     """See :class:`engines.cuda.driver.Buffer`."""
 
-    def __init__(self, driver: BindingsDriver, nbytes: int, what: str) -> None:
+    def __init__(self, driver: BaseDriver, nbytes: int) -> None:
         self._driver, self.nbytes = driver, nbytes
         self.address = int(call(cu.cuMemAlloc, nbytes))
-        driver.ledger.add(self, "device", what, nbytes)
 
     def free(self) -> None:
         """Give it back."""
         if self.address:
-            call(cu.cuMemFree, self.address)
-            self.address = 0
-            self._driver.ledger.remove(self)
+            address, self.address = self.address, 0
+            self._driver.forget(self)
+            call(cu.cuMemFree, address)
 
 
 class BindingsPinned:
     """See :class:`engines.cuda.driver.Pinned`."""
 
-    def __init__(self, driver: BindingsDriver, nbytes: int, what: str) -> None:
+    def __init__(self, driver: BaseDriver, nbytes: int) -> None:
         self._driver = driver
         self._address = int(call(cu.cuMemHostAlloc, nbytes, 0))
         memory = (ctypes.c_uint8 * nbytes).from_address(self._address)
         self.array: NDArray[np.uint8] = np.ctypeslib.as_array(memory)
-        driver.ledger.add(self, "pinned", what, nbytes)
 
     def free(self) -> None:
-        """Give it back; nobody may use the array any more."""
+        """Give it back; nobody may use a part of the array any more."""
         if self._address:
-            call(cu.cuMemFreeHost, self._address)
-            self._address = 0
-            self._driver.ledger.remove(self)
+            address, self._address = self._address, 0
+            self.array = np.empty(0, np.uint8)
+            self._driver.forget(self)
+            call(cu.cuMemFreeHost, address)
 
 
 class BindingsDriver(BaseDriver):
@@ -129,10 +135,13 @@ class BindingsDriver(BaseDriver):
         super().__init__()
         call(cu.cuInit, 0)
         self._device = call(cu.cuDeviceGet, 0)
+        self.gpu, self._closed = self._describe(), False
         self._context = call(cu.cuDevicePrimaryCtxRetain, self._device)
         call(cu.cuCtxPushCurrent, self._context)
-        self.gpu, self._closed = self._describe(), False
-        _, self._urgent = call(cu.cuCtxGetStreamPriorityRange)
+        with ExitStack() as on_failure:
+            on_failure.callback(self.close)
+            _, self._urgent = call(cu.cuCtxGetStreamPriorityRange)
+            on_failure.pop_all()
 
     @property
     def back_end(self) -> str:
@@ -155,21 +164,19 @@ class BindingsDriver(BaseDriver):
 
     def stream(self, name: str, urgent: bool = False) -> Stream:
         """Make one."""
-        return self._keep(BindingsStream(name, self._urgent if urgent else 0))
+        return self._keep_stream(BindingsStream(name, self._urgent if urgent else 0))
 
     def event(self, timing: bool = False) -> BindingsEvent:
         """Make one."""
-        self.owned.append(BindingsEvent(timing))
-        made: BindingsEvent = self.owned[-1]
+        made = BindingsEvent(timing)
+        self._made[made] = None
         return made
 
-    def buffer(self, nbytes: int, what: str) -> BindingsBuffer:
-        """Allocate."""
-        return BindingsBuffer(self, nbytes, what)
+    def _allocate(self, nbytes: int) -> BindingsBuffer:
+        return BindingsBuffer(self, nbytes)
 
-    def pinned(self, nbytes: int, what: str) -> BindingsPinned:
-        """Allocate."""
-        return BindingsPinned(self, nbytes, what)
+    def _allocate_pinned(self, nbytes: int) -> BindingsPinned:
+        return BindingsPinned(self, nbytes)
 
     def copy_in(self, target: int, source: NDArray[np.uint8], stream: Stream) -> None:
         """Enqueue."""
@@ -191,15 +198,14 @@ class BindingsDriver(BaseDriver):
         call(cu.cuMemcpy2DAsync, copy, stream.handle)
 
     def close(self) -> None:
-        """Free streams and events, and let the context go."""
+        """Free everything, and let the context go."""
         if self._closed:
             return
         self._closed = True
-        for made in reversed(self.owned):
-            made.free()
-        self.owned.clear()
-        call(cu.cuCtxPopCurrent)
-        call(cu.cuDevicePrimaryCtxRelease, self._device)
+        with ExitStack() as last_first:
+            last_first.callback(call, cu.cuDevicePrimaryCtxRelease, self._device)
+            last_first.callback(call, cu.cuCtxPopCurrent)
+            self._free_all(last_first)
 
     def _describe(self) -> Gpu:
         kinds = cu.CUdevice_attribute

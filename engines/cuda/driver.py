@@ -31,7 +31,7 @@ class Gpu:
         capability: compute capability, (8, 9).
         memory_bytes: all of it.
         driver: version of CUDA that the driver supports, e.g. "13.0".
-        uuid: of this very card.
+        uuid: of this very card; by PyCUDA, which cannot ask for it, its place on the bus.
     """
 
     name: str
@@ -213,4 +213,4 @@ class Driver(Protocol):
         """Name what the calling thread does within the context in traces (NVTX); nothing where nobody traces."""
 
     def close(self) -> None:
-        """Free everything. Safe to call twice."""
+        """Free everything, the last made first, in the thread that opened it. Safe to call twice."""

@@ -1,13 +1,15 @@
 """The driver on PyCUDA; knows calls and errors, no picture.
 
 PyCUDA keeps a stack of contexts for each thread and destroys what it owns in whatever context is current, so everything
-is freed by hand while ours is.
+is freed by hand while ours is. It ends the whole process where a thread ends with a context on that stack.
 """
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from typing import Any
 
@@ -15,9 +17,9 @@ import numpy as np
 import pycuda.driver as cuda
 from numpy.typing import NDArray
 
-from engines.cuda.base import HINT, NO_ROOM, BaseDriver
+from engines.cuda.base import BaseDriver, failure
 from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
-from engines.errors import DeviceError
+from engines.cuda.opening import DRIVER
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING, which PyCUDA has no name for
 
@@ -28,9 +30,10 @@ def told(what: str) -> Iterator[None]:
     try:
         yield
     except cuda.MemoryError as error:
-        raise OutOfMemoryError(f"the GPU has no room for {what}", NO_ROOM) from error
+        told_error = failure(what, str(error))
+        raise OutOfMemoryError(told_error.message, told_error.hint) from error
     except cuda.Error as error:
-        raise DeviceError(f"the GPU failed at {what}: {error}", HINT) from error
+        raise failure(what, str(error)) from error
 
 
 class PyCudaEvent:
@@ -88,37 +91,36 @@ class PyCudaStream:
 class PyCudaBuffer:
     """See :class:`engines.cuda.driver.Buffer`."""
 
-    def __init__(self, driver: PyCudaDriver, nbytes: int, what: str) -> None:
+    def __init__(self, driver: BaseDriver, nbytes: int) -> None:
         self._driver, self.nbytes = driver, nbytes
-        with told(what):
-            self._memory: Any = cuda.mem_alloc(nbytes)
+        self._memory: Any = cuda.mem_alloc(nbytes)
         self.address = int(self._memory)
-        driver.ledger.add(self, "device", what, nbytes)
 
     def free(self) -> None:
         """Give it back."""
         if self._memory is not None:
-            self._memory.free()
-            self._memory = None
-            self._driver.ledger.remove(self)
+            memory, self._memory = self._memory, None
+            self.address = 0
+            self._driver.forget(self)
+            with told("freeing memory"):
+                memory.free()
 
 
 class PyCudaPinned:
     """See :class:`engines.cuda.driver.Pinned`."""
 
-    def __init__(self, driver: PyCudaDriver, nbytes: int, what: str) -> None:
+    def __init__(self, driver: BaseDriver, nbytes: int) -> None:
         self._driver = driver
-        with told(what):
-            self.array: NDArray[np.uint8] = cuda.pagelocked_empty(nbytes, np.uint8)
-        driver.ledger.add(self, "pinned", what, nbytes)
+        self.array: NDArray[np.uint8] = cuda.pagelocked_empty(nbytes, np.uint8)
 
     def free(self) -> None:
-        """Give it back; nobody may use the array any more."""
+        """Give it back; nobody may use a part of the array any more."""
         if self.array.size:
-            base: Any = self.array.base
+            memory: Any = self.array.base
             self.array = np.empty(0, np.uint8)
-            base.free()
-            self._driver.ledger.remove(self)
+            self._driver.forget(self)
+            with told("freeing pinned memory"):
+                memory.free()
 
 
 class PyCudaDriver(BaseDriver):
@@ -129,9 +131,10 @@ class PyCudaDriver(BaseDriver):
         with told("starting"):
             cuda.init()
             self._device: Any = cuda.Device(0)
+            self.gpu, self._closed = self._describe(), False
             self._context: Any = self._device.retain_primary_context()
             self._context.push()
-        self.gpu, self._closed = self._describe(), False
+        atexit.register(self.close)  # what is left open would end the process with an abort
 
     @property
     def back_end(self) -> str:
@@ -146,32 +149,34 @@ class PyCudaDriver(BaseDriver):
         try:
             yield
         finally:
-            cuda.Context.pop()
+            with told("leaving a thread"):
+                cuda.Context.pop()
 
     def free_bytes(self) -> int:
         """Ask the driver."""
-        free, _ = cuda.mem_get_info()
+        with told("asking for free memory"):
+            free, _ = cuda.mem_get_info()
         return int(free)
 
     def stream(self, name: str, urgent: bool = False) -> Stream:
         """Make one; PyCUDA has no priorities."""
         with told("making a stream"):
-            return self._keep(PyCudaStream(name))
+            return self._keep_stream(PyCudaStream(name))
 
     def event(self, timing: bool = False) -> PyCudaEvent:
         """Make one."""
         with told("making an event"):
             made = PyCudaEvent(timing)
-        self.owned.append(made)
+        self._made[made] = None
         return made
 
-    def buffer(self, nbytes: int, what: str) -> PyCudaBuffer:
-        """Allocate."""
-        return PyCudaBuffer(self, nbytes, what)
+    def _allocate(self, nbytes: int) -> PyCudaBuffer:
+        with told("allocating"):
+            return PyCudaBuffer(self, nbytes)
 
-    def pinned(self, nbytes: int, what: str) -> PyCudaPinned:
-        """Allocate."""
-        return PyCudaPinned(self, nbytes, what)
+    def _allocate_pinned(self, nbytes: int) -> PyCudaPinned:
+        with told("allocating pinned memory"):
+            return PyCudaPinned(self, nbytes)
 
     def copy_in(self, target: int, source: NDArray[np.uint8], stream: Stream) -> None:
         """Enqueue."""
@@ -197,24 +202,31 @@ class PyCudaDriver(BaseDriver):
             copy(stream.stream)
 
     def close(self) -> None:
-        """Free streams and events, and let the context go."""
+        """Free everything, and let the context go."""
         if self._closed:
             return
         self._closed = True
-        for made in reversed(self.owned):
-            made.free()
-        self.owned.clear()
-        # Then it is on no stack of PyCUDA's, and current in this thread until that ends. Popped before, it would be
-        # pushed once more to let it go, and stay as well.
-        self._context.detach()
+        atexit.unregister(self.close)
+        with ExitStack() as last_first:
+            last_first.callback(self._leave)
+            self._free_all(last_first)
+
+    def _leave(self) -> None:
+        """Let the context go, and leave the thread without one.
+
+        ``detach`` gives it back and takes it off PyCUDA's stack, but not off the driver's. PyCUDA's own ``pop`` does
+        not help: what it has popped, ``detach`` pushes again.
+        """
+        ctypes.CDLL(DRIVER).cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        with told("ending"):
+            self._context.detach()
 
     def _describe(self) -> Gpu:
         version = cuda.get_driver_version()
-        uuid = str(self._device.uuid()) if hasattr(self._device, "uuid") else self._device.pci_bus_id()
         return Gpu(
             self._device.name(),
             tuple(self._device.compute_capability()),
             int(self._device.total_memory()),
             f"{version // 1000}.{version % 1000 // 10}",
-            uuid,
+            self._device.pci_bus_id(),
         )

@@ -37,6 +37,7 @@ class FakeDriver:
         seed: of the order in which ready work runs beside what is waited for; ``None`` runs nothing beside it.
         deaf_to: a wait of the program that is left out: ``(function, who waits, what recorded the event)``.
         memory_bytes: of the device.
+        forgotten: what closing found that the program had not freed.
     """
 
     kernels: HostKernels
@@ -50,6 +51,7 @@ class FakeDriver:
     def __post_init__(self) -> None:
         self.streams: list[FakeStream] = []
         self.lines: list[tuple[str, str, int]] = []
+        self.forgotten: tuple[tuple[str, str, int], ...] = ()
         self.freed: list[NDArray[np.uint8]] = []
         self.memory: list[FakeMemory] = []
         self.races = Races()
@@ -183,4 +185,7 @@ class FakeDriver:
             self.capturing = None
 
     def close(self) -> None:
-        self.closed = True
+        if not self.closed:
+            self.closed, self.forgotten = True, tuple(self.lines)
+            for memory in reversed(tuple(self.memory)):
+                memory.free()

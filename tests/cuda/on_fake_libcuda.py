@@ -1,79 +1,120 @@
-"""Puts a back end of the driver through its contract, on the fake libcuda; a program of its own, printing JSON."""
+"""A program: puts a back end through its contract on the fake libcuda, and beyond it; prints what it found as JSON."""
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import json
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engines.cuda.driver import Driver, OutOfMemoryError
+from engines.cuda.driver import Driver
+from engines.errors import DeviceError
+from tests.cuda.driver_contract import LAWS, filled, numbers
+from tests.cuda.obeys import broken_laws, opener
+
+
+def counts() -> dict[str, int]:
+    """What the library has counted."""
+    text = ctypes.create_string_buffer(1000)
+    ctypes.CDLL("libcuda.so.1").fake_counts(text, len(text))
+    counted: dict[str, int] = json.loads(text.value)
+    return counted
+
+
+def there_and_back(driver: Driver, ordered: bool) -> dict[str, Any]:
+    """Copy in on one stream and out on another, with the wait between them or without."""
+    one, other, copied, ended = driver.stream("one"), driver.stream("other"), driver.event(), driver.event()
+    memory, sent, back = driver.buffer(100, "memory"), filled(driver, numbers(100, 1)), driver.pinned(100, "back")
+    back.array[:] = 0
+    driver.copy_in(memory.address, sent.array, one)
+    one.record(copied)
+    if ordered:
+        other.wait_for(copied)
+    driver.copy_out(back.array, memory.address, other)
+    other.record(ended)
+    ran_early = ended.done() or bool(back.array.any())
+    ended.wait()
+    return {"early": ran_early, "right": bool((back.array == sent.array).all()), "first": int(back.array[0])}
+
+
+def order(driver: Driver) -> list[str]:
+    """What the streams were given and ran."""
+    there_and_back(driver, ordered=True)
+    log = ctypes.CDLL("libcuda.so.1").fake_log
+    log.restype = ctypes.c_char_p
+    return str(log().decode()).splitlines()[-10:]
+
+
+def refused(work: Callable[[], object]) -> list[str]:
+    """The words of the error that some work ends with."""
+    try:
+        work()
+    except DeviceError as error:
+        return [type(error).__name__, error.message, error.hint]
+    return []
+
+
+def in_another_thread(work: Callable[[], object]) -> list[str]:
+    """The same, in a thread that did not attach."""
+    words: list[str] = []
+    thread = threading.Thread(target=lambda: words.extend(refused(work)))
+    thread.start()
+    thread.join()
+    return words
+
+
+def refusals(driver: Driver) -> dict[str, list[str]]:
+    """What a program may not do."""
+    stream, untimed = driver.stream("s"), driver.event()
+    memory, pageable = driver.buffer(100, "memory"), np.zeros(100, np.uint8)
+    stream.record(untimed)
+    untimed.wait()
+    return {
+        "copy from memory that is not pinned": refused(lambda: driver.copy_in(memory.address, pageable, stream)),
+        "copy to nowhere": refused(lambda: driver.copy_in(4096, filled(driver, numbers(100)).array, stream)),
+        "time that was not measured": refused(lambda: untimed.ms_since(untimed)),
+        "too much pinned memory": refused(lambda: driver.pinned(1 << 50, "everything")),
+        "a thread that did not attach": in_another_thread(lambda: driver.buffer(100, "memory")),
+    }
+
+
+def breaking(driver: Driver) -> dict[str, Any]:
+    """Let work fail on the device, and see how the program hears of it; nothing can be done with the GPU after that."""
+    stream, memory, sent = driver.stream("s"), driver.buffer(100, "memory"), filled(driver, numbers(100))
+    driver.copy_in(memory.address, sent.array, stream)
+    memory.free()
+    ended = driver.event()
+    stream.record(ended)
+    return {"told": refused(ended.wait), "later": refused(lambda: driver.buffer(100, "more"))}
 
 
 def main(target: str) -> dict[str, Any]:
     """Everything that was found."""
-    module, _, name = target.partition(":")
-    driver: Driver = getattr(importlib.import_module(module), name)()
-    found: dict[str, Any] = {
-        "gpu": [driver.gpu.name, driver.gpu.capability, driver.gpu.driver],
-        "name": driver.back_end,
+    opened = opener(target)
+
+    def with_driver(look: Callable[[Driver], Any]) -> Any:
+        driver = opened()
+        try:
+            return look(driver)
+        finally:
+            driver.close()
+
+    found = {
+        "laws": broken_laws(opened, LAWS),
+        "gpu": with_driver(lambda driver: [driver.gpu.name, driver.gpu.capability, driver.gpu.driver]),
+        "with a wait": with_driver(lambda driver: there_and_back(driver, ordered=True)),
+        "without": with_driver(lambda driver: there_and_back(driver, ordered=False)),
+        "order": with_driver(order),
+        "refusals": with_driver(refusals),
+        "counts": counts(),
     }
-    one, other = driver.stream("one"), driver.stream("other", urgent=True)
-    found["handles"] = [driver.stream_of(s.handle) is s and bool(s.handle) for s in (one, other)]
-    sent, back = driver.pinned(1000, "sent"), driver.pinned(1000, "back")
-    memory, copied, copied_too = driver.buffer(1000, "memory"), driver.event(timing=True), driver.event(timing=True)
-    found["allocations"] = driver.allocations()
-    found["fresh events have happened"] = copied.done()
-    sent.array[:] = np.arange(1000) % 251
-
-    def there_and_back(ordered: bool) -> bool:
-        back.array[:] = 0
-        driver.copy_in(memory.address, sent.array, one)
-        one.record(copied)
-        if ordered:
-            other.wait_for(copied)
-        driver.copy_out(back.array, memory.address, other)
-        other.record(copied_too)
-        found["nothing ran before it had to"] = not copied_too.done() and not back.array.any()
-        copied_too.wait()
-        return bool((back.array == sent.array).all())
-
-    found["without a wait"] = there_and_back(ordered=False)
-    found["poison"] = int(back.array[0])
-    found["with a wait"] = there_and_back(ordered=True)
-    found["time"] = copied_too.ms_since(copied)
-    rows = back.array[: 3 * 5].reshape(3, 5)
-    driver.copy_rows_out(rows, memory.address + 10, 100, other)
-    other.record(copied_too)
-    copied_too.wait()
-    found["rows"] = bool((rows == sent.array.reshape(10, 100)[:3, 10:15]).all())
-    try:
-        driver.buffer(1 << 30, "too much")
-    except OutOfMemoryError as error:
-        found["no room"] = [error.message, error.hint]
-    found["free"] = driver.free_bytes()
-
-    def elsewhere() -> None:
-        with driver.attached():
-            driver.copy_in(memory.address, sent.array, one)
-            one.record(copied)
-            copied.wait()
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    for part in (sent, back, memory, memory):
-        part.free()
-    found["left"] = driver.allocations()
-    driver.close()
-    driver.close()
-    text = ctypes.create_string_buffer(1000)
-    ctypes.CDLL("libcuda.so.1").fake_counts(text, len(text))
-    found["counts"] = json.loads(text.value)
+    driver = opened()
+    found["broken"] = breaking(driver)
+    refused(driver.close)
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from engines.contract import TensorSpec
 from engines.errors import DeviceError
+from tests.cuda.driver_contract import CUPY_LAWS, LAWS, Law
 from tests.cuda.fake_driver import FakeDriver
 from tests.cuda.fake_engine import FakeSlotted
 from tests.cuda.fake_parts import OrderError
@@ -19,6 +20,11 @@ pytestmark = pytest.mark.ordering
 @pytest.fixture
 def tight(kernels: HostKernels) -> FakeDriver:
     return FakeDriver(kernels)
+
+
+@pytest.mark.parametrize("law", LAWS + CUPY_LAWS, ids=lambda law: law.__name__)
+def test_it_obeys_what_real_ones_do(tight: FakeDriver, law: Law) -> None:
+    law(tight)
 
 
 def test_allocating_within_the_loop_is_noticed(tight: FakeDriver) -> None:

@@ -263,7 +263,7 @@ def test_a_device_that_does_not_open_leaves_nothing_open(kernels: HostKernels) -
     with pytest.raises(OutOfMemoryError):
         CudaDevice(driver)
     assert driver.closed
-    assert not driver.lines
+    assert not driver.forgotten
 
 
 def test_a_lane_is_closed_only_when_nothing_uses_its_memory(kernels: HostKernels) -> None:
@@ -320,7 +320,7 @@ def test_everything_is_freed_and_closing_twice_is_safe(kernels: HostKernels) -> 
     assert any("opacity" in what for _, what, _ in table)
     run.device.close()
     run.device.close()
-    assert not driver.lines
+    assert not driver.forgotten
     assert driver.closed
 
 

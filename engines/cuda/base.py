@@ -1,41 +1,26 @@
-"""What every back end of the driver has in common: what it made, kernels, graphs, words; knows no library of CUDA."""
+"""What every back end of the driver has in common: what it made, kernels, graphs, traces; knows no library of CUDA."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from engines.cuda.driver import Buffer, Graph, Kernel, OutOfMemoryError, Pinned, Stream
 from engines.cuda.toolkit import Toolkit
-from engines.errors import DeviceError
 
 NO_ROOM = "close other programs that use the GPU, or do less: no enhancer, a smaller swap.boost"
 NO_HOST_ROOM = "close other programs: this memory of the computer is kept from all others"
-START_AGAIN = "start the program again, this GPU takes no more work from it; if it stays so, report this as a bug"
-HINTS = {
-    "illegal": START_AGAIN,
-    "misaligned": START_AGAIN,
-    "launch failure": START_AGAIN,
-    "timed out": "close other programs that use the GPU: one that has a screen may not work so long at once",
-    "busy or unavailable": "close the program that has the GPU for itself, or as administrator: nvidia-smi -c DEFAULT",
-    "driver combination": "restart the computer: the NVIDIA driver was updated, and the old one still runs",
-    "insufficient": "update the NVIDIA driver",
-}
-"""A part of what CUDA says (``cuGetErrorString``, the same words in every library) -> what to try."""
-OTHERWISE = "update the NVIDIA driver; if it stays so, report this as a bug"
 
 
-def failure(what: str, said: str) -> DeviceError:
-    """Turn an error of CUDA into one for people.
-
-    Args:
-        what: the program did.
-        said: by CUDA.
-    """
-    hint = next((hint for words, hint in HINTS.items() if words in said.lower()), OTHERWISE)
-    return DeviceError(f"the GPU failed at {what}: {said}", hint)
+def _tracer() -> Callable[[str], AbstractContextManager[None]]:
+    """What names a range of a trace. Looked for once: looking for a package that is not there takes 40 us."""
+    try:
+        import nvtx  # noqa: PLC0415  (optional)
+    except ImportError:
+        return lambda _: nullcontext()
+    return lambda name: nvtx.annotate(name, domain="doppelcam")
 
 
 class BaseDriver(ABC):
@@ -45,6 +30,7 @@ class BaseDriver(ABC):
         self._made: dict[Any, tuple[str, str, int] | None] = {}  # in the order of making; memory with its line
         self._streams: dict[int, Stream] = {}
         self._loaded: Toolkit | None = None
+        self._trace = _tracer()
 
     @abstractmethod
     def _allocate(self, nbytes: int) -> Buffer:
@@ -98,7 +84,7 @@ class BaseDriver(ABC):
 
     def range(self, name: str) -> AbstractContextManager[None]:
         """See :meth:`engines.cuda.driver.Driver.range`."""
-        return self._toolkit.range(name)
+        return self._trace(name)
 
     def forget(self, made: object) -> None:
         """Note that something was freed."""

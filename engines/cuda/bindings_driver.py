@@ -12,8 +12,9 @@ import numpy as np
 from cuda.bindings import driver as cu
 from numpy.typing import NDArray
 
-from engines.cuda.base import BaseDriver, failure
+from engines.cuda.base import BaseDriver
 from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
+from engines.cuda.words import failure
 from engines.errors import DeviceError
 
 

@@ -17,9 +17,10 @@ import numpy as np
 import pycuda.driver as cuda
 from numpy.typing import NDArray
 
-from engines.cuda.base import BaseDriver, failure
+from engines.cuda.base import BaseDriver
 from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
 from engines.cuda.opening import DRIVER
+from engines.cuda.words import failure
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING, which PyCUDA has no name for
 

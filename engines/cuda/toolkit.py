@@ -1,4 +1,4 @@
-"""Kernels, graphs and traces on streams of any back end, by way of CuPy and NVTX; knows no memory and no picture.
+"""Kernels and graphs on streams of any back end, by way of CuPy; knows no memory and no picture.
 
 CuPy compiles the kernels for the GPU that is there and keeps what it has compiled, so only the first start takes time.
 It has no part in memory: its pool hands blocks out per stream, and everything here is used on several.
@@ -6,12 +6,13 @@ It has no part in memory: its pool hands blocks out per stream, and everything h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from engines.cuda.driver import Graph, Kernel, Stream
+from engines.cuda.words import failure
 from engines.errors import DeviceError, install_extra
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -33,14 +34,19 @@ class _Handle:
 
 
 class Toolkit:
-    """What CuPy does for a driver. The primary context must be current when it is used."""
+    """What CuPy does for a driver. The primary context must be current when it is used.
+
+    Attributes:
+        errors: of CUDA's two interfaces, which tell of work that failed earlier too.
+    """
 
     def __init__(self) -> None:
         try:
             import cupy  # noqa: PLC0415  (needs a GPU for nearly everything, and a second to load)
         except ImportError as error:
             raise DeviceError(f"cupy does not load: {error}", install_extra("gpu")) from error
-        self._cupy, self._trace = cupy, _tracer()
+        self._cupy = cupy
+        self.errors = cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
         self._modules: dict[str, Any] = {}
         self._kernels: dict[tuple[str, str], CupyKernel] = {}
         self._streams: dict[int, Any] = {}
@@ -63,7 +69,7 @@ class Toolkit:
                 raise DeviceError(f"{name} of {file} does not compile: {error}", "report this as a bug") from error
             except (RuntimeError, OSError, ImportError) as error:  # of CUDA, the driver or the compiler, or not found
                 raise DeviceError(f"CuPy cannot compile {file}: {error}", COMPILER) from error
-            self._kernels[file, name] = CupyKernel(self, function)
+            self._kernels[file, name] = CupyKernel(self, name, function)
         return self._kernels[file, name]
 
     @contextmanager
@@ -81,10 +87,6 @@ class Toolkit:
         except runtime.CUDARuntimeError as error:
             raise DeviceError(f"the work cannot be captured: {error}", "update the NVIDIA driver") from error
 
-    def range(self, name: str) -> AbstractContextManager[None]:
-        """See :meth:`engines.cuda.driver.Driver.range`."""
-        return self._trace(name)
-
     def _abandon(self, own: Any) -> None:
         """End a capture whose work is not wanted; the error that ended it is the one that is told."""
         try:
@@ -93,27 +95,21 @@ class Toolkit:
             return
 
 
-def _tracer() -> Callable[[str], AbstractContextManager[None]]:
-    """What names a range of a trace. Looked for once: looking for a package that is not there takes 40 us."""
-    try:
-        import nvtx  # noqa: PLC0415  (optional)
-    except ImportError:
-        return lambda _: nullcontext()
-    return lambda name: nvtx.annotate(name, domain="doppelcam")
-
-
 class CupyKernel:
     """See :class:`engines.cuda.driver.Kernel`."""
 
-    def __init__(self, toolkit: Toolkit, function: Any) -> None:
-        self._toolkit, self._function = toolkit, function
+    def __init__(self, toolkit: Toolkit, name: str, function: Any) -> None:
+        self._toolkit, self._name, self._function = toolkit, name, function
 
     def launch(
         self, stream: Stream, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: Sequence[Any]
     ) -> None:
         """Enqueue one run."""
-        with self._toolkit.stream(stream):
-            self._function(grid, block, tuple(arguments))
+        try:
+            with self._toolkit.stream(stream):
+                self._function(grid, block, tuple(arguments))
+        except self._toolkit.errors as error:
+            raise failure(f"the kernel {self._name}", str(error)) from error
 
 
 class CupyGraph:
@@ -124,4 +120,7 @@ class CupyGraph:
 
     def launch(self, stream: Stream) -> None:
         """Enqueue all of it."""
-        self._graph.launch(self._toolkit.stream(stream))
+        try:
+            self._graph.launch(self._toolkit.stream(stream))
+        except self._toolkit.errors as error:
+            raise failure("a graph", str(error)) from error

@@ -223,6 +223,7 @@ LAWS: tuple[Law, ...] = (
     another_thread_works_while_it_is_attached,
     attaching_is_left_by_an_error_too,
     closing_frees_what_was_left_and_twice_is_safe,
+    work_is_named_in_traces,
 )
 """Of streams, events and memory."""
 
@@ -260,7 +261,6 @@ def an_error_within_a_capture_goes_on_and_leaves_nothing_captured(driver: Driver
 
 
 CUPY_LAWS: tuple[Law, ...] = (
-    work_is_named_in_traces,
     a_capture_runs_only_when_its_graph_is_launched,
     an_error_within_a_capture_goes_on_and_leaves_nothing_captured,
 )

@@ -15,7 +15,7 @@ import pytest
 
 from engines.cuda import opening
 from tests.conftest import ROOT
-from tests.cuda.driver_contract import LAWS
+from tests.cuda.driver_contract import CUPY_LAWS, LAWS
 from tests.kernels.host import compiler
 
 pytestmark = pytest.mark.ordering
@@ -123,6 +123,12 @@ def test_a_driver_that_is_left_open_does_not_take_the_program_down_when_it_ends(
     module, _, name = target.partition(":")
     done = run(libcuda, "-c", f"from {module} import {name}; left = {name}(); left.buffer(9, 'left'); left.event()")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_laws_for_a_real_gpu_are_rehearsed_and_fail_where_cupy_has_a_part(target: str, libcuda: Path) -> None:
+    done = run(libcuda, "-W", "ignore", "-m", "tests.cuda.obeys", target)
+    broken = {law for law, how in json.loads(done.stdout.splitlines()[-1]).items() if how}
+    assert broken == {law.__name__ for law in CUPY_LAWS}
 
 
 def test_a_machine_is_asked_for_its_gpu_without_importing_anything(libcuda: Path) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("onnx", reason="the tests build networks with onnx, which is in the extra dev")
 
+from engines import isolated
 from engines.cpu import CpuDevice
+from engines.cuda import opening
 from engines.cuda.device import CudaDevice
 from tests.cards import put
 from tests.faces import Eyes
@@ -25,6 +27,18 @@ pytestmark = pytest.mark.cuda
 def test_the_gpu_is_named(device: CudaDevice, table: Table) -> None:
     gpu = device.driver.gpu
     table.tell("GPU", f"{device.name}, {gpu.memory_bytes / 2**30:.0f} GiB, driver for CUDA {gpu.driver}")
+
+
+@pytest.mark.parametrize("back_end", opening.BACK_ENDS)
+def test_a_back_end_obeys_its_contract(gpu: str, table: Table, back_end: str) -> None:
+    target, needs = opening.BACK_ENDS[back_end]
+    if not all(map(opening.is_there, needs)):
+        table.tell(f"contract of {back_end}", "not installed")
+        pytest.skip(f"{back_end} is not installed")
+    laws = isolated.ask(back_end, isolated.module("tests.cuda.obeys", target), "see what it says", most_s=60)
+    broken = [law for law, how in laws.items() if how]
+    table.tell(f"contract of {back_end}", f"{len(laws) - len(broken)} laws of {len(laws)} obeyed")
+    assert not broken, "\n".join(laws[law] for law in broken)
 
 
 @pytest.mark.parametrize("where", ["GPU", "host"])

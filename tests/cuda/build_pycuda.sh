@@ -20,12 +20,12 @@ echo | g++ -shared -fPIC -x c - -Wl,-soname,libcuda.so.1 -o "$work/libcuda.so"
 
 "$python" -m pip download -q --no-deps --no-binary pycuda "pycuda==$version" -d "$work"
 tar -xzf "$work"/pycuda-*.tar.gz -C "$work"
-# Not optimised: it is tested, not measured. The name of libcuda is kept although nothing is found in it now.
+# Not optimised: it is tested, not measured.
 cat > "$work/pycuda-$version/siteconf.py" <<SITE
 CUDA_INC_DIR = ["$include"]
 CUDADRV_LIB_DIR = ["$work"]
 CUDA_ENABLE_CURAND = False
 CXXFLAGS = ["-O0", "-g0", "-w"]
-LDFLAGS = ["-Wl,--no-as-needed"]
 SITE
-"$python" -m pip install -q "$work/pycuda-$version"
+# The flag, which has to come first, keeps libcuda among what is loaded although nothing is found in it now.
+LDFLAGS=-Wl,--no-as-needed "$python" -m pip install -q "$work/pycuda-$version"

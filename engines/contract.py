@@ -18,7 +18,7 @@ from engines.errors import EngineError
 Layout = Literal["NHWC", "NCHW", "other"]
 Colour = Literal["RGB", "BGR", "none"]
 TONE_STEP = 4
-"""Every so many pixels each way tell the tone of a picture, see :meth:`Device.tone`: 1024 of a crop of 128 pixels."""
+"""Every so many pixels each way tell the tone of a picture, see :meth:`Lane.tones`: 1024 of a crop of 128 pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,8 @@ class Lane(Protocol):
 
         Args:
             who: number of the person.
-            weight: see :meth:`Device.tone`.
+            weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32 0..1, how much each pixel that counts does, see
+                ``TONE_STEP``; not all 0.
             before: (2, 3) float32; overwritten, of the crop.
             after: (2, 3) float32; overwritten, of the new picture; may be no numbers.
         """
@@ -230,15 +231,15 @@ class Lane(Protocol):
         offset: NDArray[np.float32],
         retouch: Callable[[NDArray[np.uint8]], None] | None = None,
     ) -> None:
-        """Develop the new picture and blend it into the frame, see ``Device.develop`` and ``Device.paste``.
+        """Develop the new picture and blend it into the frame, as ``CpuDevice.develop`` and ``CpuDevice.paste`` do.
 
         Args:
             who: number of the person, for :meth:`Device.finish`.
             pixels: of the latest ``start``; painted into when this returns, or when the frame is finished.
             picture_from_crop: of the latest ``start``.
             opacity: (side, side) uint8, its outermost pixels 0; may be strided. Copied before this returns.
-            gain: (3,) float32 BGR, see ``Device.develop``.
-            offset: (3,) float32 BGR.
+            gain: (3,) float32 BGR, multiplies the pixel.
+            offset: (3,) float32 BGR in grey levels, added after that.
             retouch: changes the (side, side, 4) uint8 patch, opacity included, before it is pasted. A device that works
                 ahead has no patch to show.
 
@@ -352,61 +353,6 @@ class Device(Protocol):
                 integers).
             spec: layout, colour order, mean and scale of the input.
             out: the input tensor, shape ``spec.shape``; overwritten.
-        """
-
-    def develop(
-        self,
-        tensor: NDArray[np.float32],
-        spec: TensorSpec,
-        gain: NDArray[np.float32],
-        offset: NDArray[np.float32],
-        out: NDArray[np.uint8],
-    ) -> tuple[float, float]:
-        """Turn an engine's output into a picture: the inverse of ``crop``, with a change of tone.
-
-        Several tiles in one batch are woven: of k * k tiles of (h, w), tile number i holds the rows from ``i // k`` on
-        and the columns from ``i % k`` on, every k-th of each.
-
-        Args:
-            tensor: output of the shape (k * k, 3, h, w) or (k * k, h, w, 3).
-            spec: its layout, colour order, mean and scale.
-            gain: (3,) float32 BGR, multiplies the pixel.
-            offset: (3,) float32 BGR in grey levels, added after that.
-            out: (k * h, k * w, 4) uint8; blue, green and red are overwritten, rounded and clipped; the fourth channel
-                is left alone.
-
-        Returns:
-            The least and the greatest value of any channel before ``gain``, in grey levels; both are NaN when any value
-            is not finite.
-        """
-
-    def tone(
-        self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
-    ) -> None:
-        """Measure the tone of a picture that is an engine's input or output.
-
-        Args:
-            tensor: (n, 3, h, w) or (n, h, w, 3); every ``TONE_STEP``th pixel each way of the first picture counts.
-            spec: its layout, colour order, mean and scale.
-            weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32 0..1, how much each of those pixels
-                counts; not all 0.
-            out: (2, 3) float32; overwritten with the mean and the standard deviation of blue, green and red, in grey
-                levels.
-        """
-
-    def paste(
-        self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
-    ) -> None:
-        """Blend an upright patch into a picture, touching nothing but the pixels that it covers.
-
-        Bilinear, colour and opacity each for itself; outside the patch nothing is painted. While two or more pixels of
-        the patch lie on one of the picture, each way, the patch is halved first, by averages.
-
-        Args:
-            picture: (H, W, 3) uint8 BGR, each of its rows contiguous; painted into.
-            patch: (h, w, 4) uint8 blue, green, red and opacity, not premultiplied. The opacity of its outermost pixels
-                must be 0.
-            picture_from_patch: (2, 3) similarity between centres of pixels; may lead outside the picture.
         """
 
     def unwrap(

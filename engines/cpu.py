@@ -105,7 +105,23 @@ class CpuDevice:
         offset: NDArray[np.float32],
         out: NDArray[np.uint8],
     ) -> tuple[float, float]:
-        """See :class:`engines.contract.Device`."""
+        """Turn an engine's output into a picture: the inverse of ``crop``, with a change of tone.
+
+        Several tiles in one batch are woven: of k * k tiles of (h, w), tile number i holds the rows from ``i // k`` on
+        and the columns from ``i % k`` on, every k-th of each.
+
+        Args:
+            tensor: output of the shape (k * k, 3, h, w) or (k * k, h, w, 3).
+            spec: its layout, colour order, mean and scale.
+            gain: (3,) float32 BGR, multiplies the pixel.
+            offset: (3,) float32 BGR in grey levels, added after that.
+            out: (k * h, k * w, 4) uint8; blue, green and red are overwritten, rounded and clipped; the fourth channel
+                is left alone.
+
+        Returns:
+            The least and the greatest value of any channel before ``gain``, in grey levels; both are NaN when any value
+            is not finite.
+        """
         mean, _, factor = self._rule_of(spec)
         tiles = round(len(tensor) ** 0.5)
         pixels = out.view(np.uint32)[..., 0]
@@ -122,14 +138,33 @@ class CpuDevice:
     def tone(
         self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
     ) -> None:
-        """See :class:`engines.contract.Device`."""
+        """Measure the tone of a picture that is an engine's input or output.
+
+        Args:
+            tensor: (n, 3, h, w) or (n, h, w, 3); every ``TONE_STEP``th pixel each way of the first picture counts.
+            spec: its layout, colour order, mean and scale.
+            weight: (h / TONE_STEP, w / TONE_STEP) rounded up, float32 0..1, how much each of those pixels
+                counts; not all 0.
+            out: (2, 3) float32; overwritten with the mean and the standard deviation of blue, green and red, in grey
+                levels.
+        """
         mean, _, factor = self._rule_of(spec)
         patches.tone(_planes(tensor[0], spec), _channels(spec), factor, mean, weight, out)
 
     def paste(
         self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
     ) -> None:
-        """See :class:`engines.contract.Device`."""
+        """Blend an upright patch into a picture, touching nothing but the pixels that it covers.
+
+        Bilinear, colour and opacity each for itself; outside the patch nothing is painted. While two or more pixels of
+        the patch lie on one of the picture, each way, the patch is halved first, by averages.
+
+        Args:
+            picture: (H, W, 3) uint8 BGR, each of its rows contiguous; painted into.
+            patch: (h, w, 4) uint8 blue, green, red and opacity, not premultiplied. The opacity of its outermost pixels
+                must be 0.
+            picture_from_patch: (2, 3) similarity between centres of pixels; may lead outside the picture.
+        """
         self._paster.paste(picture, patch, picture_from_patch)
 
     def unwrap(

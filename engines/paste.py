@@ -32,7 +32,7 @@ class Paster:
     def paste(
         self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
     ) -> None:
-        """See :meth:`engines.contract.Device.paste`."""
+        """See :meth:`engines.cpu.CpuDevice.paste`."""
         while _area(picture_from_patch) <= FINE * FINE and min(patch.shape[:2]) >= 4:
             patch, picture_from_patch = self._half(patch, picture_from_patch)
         left, top, right, bottom = _reached(kernels.extent(patch[..., 3]), picture_from_patch, picture.shape)

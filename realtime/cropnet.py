@@ -125,7 +125,7 @@ class CropNetwork:
 
         Args:
             who: see :meth:`engines.contract.Lane.tones`.
-            weight: see :meth:`engines.contract.Device.tone`.
+            weight: see :meth:`engines.contract.Lane.tones`.
             before: (2, 3) float32; overwritten, the crop's.
             after: (2, 3) float32; overwritten, the new picture's.
 

@@ -189,31 +189,6 @@ class CudaDevice:
         """Cut for a network that takes arrays of the host, from the picture as it came."""
         self.host.crop(picture, picture_from_crop, spec, out)
 
-    def develop(
-        self,
-        tensor: NDArray[np.float32],
-        spec: TensorSpec,
-        gain: NDArray[np.float32],
-        offset: NDArray[np.float32],
-        out: NDArray[np.uint8],
-    ) -> tuple[float, float]:
-        """On the host."""
-        return self.host.develop(tensor, spec, gain, offset, out)
-
-    def tone(
-        self, tensor: NDArray[np.float32], spec: TensorSpec, weight: NDArray[np.float32], out: NDArray[np.float32]
-    ) -> None:
-        """On the host."""
-        self.host.tone(tensor, spec, weight, out)
-
-    def paste(
-        self, picture: NDArray[np.uint8], patch: NDArray[np.uint8], picture_from_patch: NDArray[np.float64]
-    ) -> None:
-        """Into a picture that was not begun, on the host."""
-        if self.slot_of(picture) is not None:
-            raise DeviceError("a patch of the host cannot be pasted on a GPU", "report this as a bug")
-        self.host.paste(picture, patch, picture_from_patch)
-
     def unwrap(
         self,
         picture: NDArray[np.uint8],

@@ -39,13 +39,36 @@ class HostLane:
         self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], others: Mapping[str, NDArray[Any]]
     ) -> None:
         """Cut and run."""
-        plan, target = self._plan, self._target
+        self.cut(pixels, picture_from_crop, self._target)
+        self.infer(self._target, others)
+
+    def cut(
+        self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], target: NDArray[np.float32]
+    ) -> None:
+        """Cut the crop, tile by tile.
+
+        Args:
+            pixels: as of ``start``.
+            picture_from_crop: as of ``start``.
+            target: of the plan's shape; overwritten.
+        """
+        plan = self._plan
         for tile in range(plan.tiles**2):
             picture_from_tile = tile_of(picture_from_crop, plan.tiles, tile)
             self._device.crop(pixels, picture_from_tile, plan.target, target[tile : tile + 1])
-        self._results = self._engine.run(
-            *(target if name == plan.target.name else others[name] for name in self._order)
-        )
+
+    def infer(self, target: NDArray[np.float32], others: Mapping[str, NDArray[Any]]) -> None:
+        """Run the network; ``outputs`` has what it made.
+
+        Args:
+            target: the crop.
+            others: as of ``start``.
+
+        Raises:
+            EngineError: the runtime failed.
+        """
+        name = self._plan.target.name
+        self._results = self._engine.run(*(target if other == name else others[other] for other in self._order))
 
     def outputs(self) -> tuple[NDArray[Any], ...]:
         """Give what the engine made."""

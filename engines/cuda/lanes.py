@@ -14,7 +14,6 @@ from engines.cuda.driver import Graph
 from engines.cuda.lane import CudaLane
 from engines.cuda.slot import Slot
 from engines.errors import DeviceError, EngineError
-from engines.lane import tile_of
 
 
 class SlottedLane(CudaLane):
@@ -101,8 +100,6 @@ class HostedLane(CudaLane):
     Only the new picture goes to the device, and the crop for its tone.
     """
 
-    _made: tuple[NDArray[Any], ...] = ()
-
     def _kept(self) -> Sequence[TensorSpec]:
         return (self._engine.outputs[self._plan.picture],)
 
@@ -123,14 +120,11 @@ class HostedLane(CudaLane):
             self._stream.record(mine.read)
             mine.read.wait()
         else:  # the picture is still as the host has it
-            for tile in range(plan.tiles**2):
-                part = target[tile : tile + 1]
-                self._studio.host.crop(pixels, tile_of(picture_from_crop, plan.tiles, tile), plan.target, part)
+            self._host.cut(pixels, picture_from_crop, target)
             self._driver.copy_in(mine.target.address, piece, self._stream)
-        inputs = (target if spec.name == plan.target.name else others[spec.name] for spec in self._engine.inputs)
-        self._made = self._engine.run(*inputs)
+        self._host.infer(target, others)
         (output,) = mine.outputs.values()
-        slot.staging.send(self._made[plan.picture], output.address, self._stream)
+        slot.staging.send(self._host.outputs()[plan.picture], output.address, self._stream)
 
     def _read(self, slot: Slot, mine: LaneBuffers) -> tuple[NDArray[Any], ...]:
-        return self._made
+        return self._host.outputs()

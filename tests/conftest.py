@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from realtime.swappers.mesh import MeshIdentity
     from tests.actor import Actor
     from tests.faces import Eyes
+    from tests.kernels.host import HostKernels
     from tests.modularnets import Modular
 
 # A property is about values, never about how busy the machine is. A gate must say the same twice; hunting for new
@@ -79,6 +80,16 @@ def actor(eyes: Eyes) -> Actor:
     from tests.actor import Actor
 
     return Actor(eyes.identity(demo_photo()).texture)
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> HostKernels:
+    """The CUDA kernels of the program, built by g++ once for all tests; skips where there is none."""
+    from tests.kernels.host import HostKernels, compiler
+
+    if compiler() is None:
+        pytest.skip("g++ is not installed")
+    return HostKernels(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture(scope="session")

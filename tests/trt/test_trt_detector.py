@@ -25,7 +25,7 @@ from realtime.detect import Detection
 from realtime.detect.scrfd import ScrfdDetector
 from realtime.types import U8
 from tests.cuda.fake_driver import FakeDriver
-from tests.kernels.host import HostKernels, compiler
+from tests.kernels.host import HostKernels
 from tests.networks import with_free_size
 from tests.real import clip
 from tests.trt.fake_tensorrt import plan_of
@@ -33,13 +33,6 @@ from tests.trt.plans import MODEL_SHA256, gpu, note, trt_on
 
 pytestmark = [pytest.mark.trt_api, pytest.mark.data]
 SIZE = (320, 256)
-
-
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> HostKernels:
-    if compiler() is None:
-        pytest.skip("g++ is not installed")
-    return HostKernels(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture

@@ -19,18 +19,11 @@ from engines.onnxrt import OnnxRuntimeEngine
 from engines.tensorrt.engine import TensorRtEngine
 from tests.cards import Net
 from tests.cuda.fake_driver import FakeDriver
-from tests.kernels.host import HostKernels, compiler
+from tests.kernels.host import HostKernels
 from tests.trt.plans import built, gpu, inputs, swapper, trt_on
 
 pytestmark = pytest.mark.trt_api
 FRAMES, PEOPLE = 8, 2
-
-
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> HostKernels:
-    if compiler() is None:
-        pytest.skip("g++ is not installed")
-    return HostKernels(tmp_path_factory.mktemp("kernels"))
 
 
 def play(device: Device, net: Net, engine: Engine, seal: FakeDriver | None = None) -> list[NDArray[np.uint8]]:

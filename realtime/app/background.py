@@ -35,7 +35,7 @@ def upgrading(
     if not settings.engine.build or not missing:
         yield lambda: None
         return
-    from engines.building import BuildSettings  # noqa: PLC0415  (needs onnx, and only where something is built)
+    from engines.building import BuildSettings  # noqa: PLC0415  (0.2 s, only where something is built)
     from realtime.upgrade import Upgrade, plan_of  # noqa: PLC0415
 
     batches = {settings.swap.engine: settings.swap.boost**2}

@@ -31,11 +31,11 @@ def open_chosen(settings: Settings) -> tuple[Device, str]:
                 f"device {wanted!r} cannot blend by poisson", "set swap.blend to feather, or device to cpu"
             )
         return device, device.name
-    if not paints:  # it draws a mesh in less time than a picture takes to a GPU and back
-        device = registry.open_device(PROCESSOR)
-        return device, device.name
+    reasons: tuple[str, ...]
     if poisson:
-        device = registry.open_device(PROCESSOR)
-        return device, f"{device.name}; poisson blending is done there"
-    device, reasons = registry.open_best_device()
+        device, reasons = registry.open_device(PROCESSOR), ("poisson blending is done there",)
+    elif not paints:  # it draws a mesh in less time than a picture takes to a GPU and back
+        device, reasons = registry.open_device(PROCESSOR), ()
+    else:
+        device, reasons = registry.open_best_device()
     return device, "; ".join([device.name, *reasons])

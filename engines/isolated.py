@@ -1,4 +1,4 @@
-"""Asks a program in a process of its own, which may hang or go down without taking this one along; knows no library."""
+"""Programs in processes of their own, which may hang or go down without taking this one along; knows no library."""
 
 from __future__ import annotations
 
@@ -20,8 +20,14 @@ def module(name: str, *arguments: str) -> tuple[str, ...]:
     return sys.executable, "-P", "-m", name, *arguments
 
 
+def environment() -> dict[str, str]:
+    """Give the environment variables with which such a process finds this program, wherever it is started."""
+    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
 def ask(what: str, command: Sequence[str], hint: str, most_s: float) -> dict[str, Any]:
-    """Run a program and read its answer.
+    """Run a program in a process of its own and read its answer.
 
     Args:
         what: is tried, for people: "TensorRT".
@@ -35,11 +41,9 @@ def ask(what: str, command: Sequence[str], hint: str, most_s: float) -> dict[str
     Raises:
         EngineError: it ended otherwise than with an answer, did not end, or did not begin.
     """
-    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": path}
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, errors="replace", timeout=most_s, check=False
+            command, env=environment(), capture_output=True, text=True, errors="replace", timeout=most_s, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise EngineError(f"{what} did not start within {most_s:g} s", "check the driver: nvidia-smi") from error

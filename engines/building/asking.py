@@ -6,7 +6,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from engines import errors
+from engines import errors, isolated
 from engines.building.messages import Failed, Finished, Message, Request, Said, Unfinished, read_message, to_line
 from engines.building.progress import Progress
 from engines.building.settings import BuildSettings
@@ -24,12 +23,11 @@ from engines.card import ModelCard
 from engines.errors import EngineError, LiveError
 from engines.plan import Plan, open_plan
 
-COMMAND = (sys.executable, "-P", "-m", "engines.building.child")
-"""Of the process; -P: nothing is imported from the folder that the program happens to be started in."""
+COMMAND = isolated.module("engines.building.child")
+"""Of the process."""
 _LOOK_S = 0.1  # between two looks at whether the build is to be stopped
 _END_S = 10.0  # that a process may take to end when it has told its result
 _MOST_LAST_WORDS = 2000
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class StoppedError(EngineError):
@@ -181,14 +179,13 @@ def _process(request: Request, command: Sequence[str]) -> Iterator[_Process]:
 
 @contextmanager
 def _started(command: Sequence[str], complaints: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     try:
         popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
-            env={**os.environ, "PYTHONPATH": paths},
+            env=isolated.environment(),
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:

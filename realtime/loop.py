@@ -232,6 +232,8 @@ class _Production:
                 self._hand_out(done.frame)
                 if info.live:
                     quality = self._decide(info, quality, done)
+        for done in works.flush():  # after a stop: what a device still works on must not be closed under it
+            self._hand_out(done.frame)
 
     def _hand_out(self, frame: Frame) -> None:
         for emitter in self._emitters:

@@ -523,3 +523,52 @@ def test_seconds_of_everything_at_once_leave_no_frame_and_never_two_unread_ones(
     del rig
     gc.collect()
     assert not [ref for refs in given for ref in refs if ref() is not None]
+
+
+class InTwoHalves:
+    """A process that notes how many frames have begun and are not finished."""
+
+    def __init__(self, on_begin: Callable[[int], None] = lambda _: None) -> None:
+        self.open: list[int] = []
+        self.most = 0
+        self._on_begin = on_begin
+
+    def begin(self, frame: Frame, quality: Quality) -> Frame:
+        self.open.append(frame.seq)
+        self.most = max(self.most, len(self.open))
+        self._on_begin(frame.seq)
+        return frame
+
+    def finish(self, begun: Frame, now_s: float) -> Frame:
+        assert self.open.pop(0) == begun.seq
+        return begun
+
+
+def overlapped(source: FakeSource, sink: FakeSink, process: InTwoHalves) -> Show:
+    return Show(
+        open_source=lambda _: source,
+        open_sinks=[returns(sink)],
+        process=process,
+        meter=Meter(),
+        budget=Budget(ladder((), 15, overlaps=True)),
+        make_card=lambda size, _title, _lines: picture(CARD_GREY, size),
+    )
+
+
+def test_a_film_has_two_frames_in_flight_and_loses_none() -> None:
+    process, sink = InTwoHalves(lambda _: time.sleep(0.002)), FakeSink(live=False)
+    run(overlapped(FakeSource([Pictures(30)], live=False), sink, process), threading.Event())
+    assert sink.seqs == list(range(30))
+    assert (process.most, process.open) == (2, [])
+
+
+def test_what_is_in_flight_is_finished_when_the_run_is_stopped() -> None:
+    stop = threading.Event()
+
+    def end(seq: int) -> None:
+        if seq == 5:
+            stop.set()
+
+    process = InTwoHalves(end)
+    run(overlapped(FakeSource([Pictures(10_000)], live=False), FakeSink(live=False), process), stop)
+    assert process.open == []

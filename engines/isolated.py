@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from engines.errors import EngineError
 
 _ROOT = Path(__file__).resolve().parents[1]
+_END_S = 2.0  # that a process may take to end when it is killed
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:
@@ -42,19 +44,38 @@ def ask(what: str, command: Sequence[str], hint: str, most_s: float) -> dict[str
         EngineError: it ended otherwise than with an answer, did not end, or did not begin.
     """
     try:
-        done = subprocess.run(
-            command, env=environment(), capture_output=True, text=True, errors="replace", timeout=most_s, check=False
+        popen = subprocess.Popen(
+            command,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
         )
-    except subprocess.TimeoutExpired as error:
-        raise EngineError(f"{what} did not start within {most_s:g} s", "check the driver: nvidia-smi") from error
     except OSError as error:
         raise EngineError(f"{what} cannot be tried: {error.strerror}", "check the installation of Python") from error
     try:
-        answer = json.loads(done.stdout.splitlines()[-1])
+        said, complaints = popen.communicate(timeout=most_s)
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"{what} did not answer within {most_s:g} s", "check the driver: nvidia-smi") from error
+    finally:
+        _end(popen)
+    try:
+        answer = json.loads(said.splitlines()[-1])
     except (IndexError, ValueError):
         answer = None
     if isinstance(answer, dict):
         return answer
-    last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
-    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    last = (complaints.strip().splitlines() or ["without a word"])[-1]
+    ended = f"signal {-popen.returncode}" if popen.returncode < 0 else f"exit code {popen.returncode}"
     raise EngineError(f"{what} takes its process down when it starts ({ended}): {last}", hint)
+
+
+def _end(popen: subprocess.Popen[str]) -> None:
+    """End a process. One that hangs inside a driver cannot be ended: it is left, and not waited for."""
+    popen.kill()
+    with suppress(subprocess.TimeoutExpired):
+        popen.wait(_END_S)
+    for pipe in filter(None, (popen.stdout, popen.stderr)):
+        pipe.close()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import sys
+from functools import cache
 from importlib.util import find_spec
-from typing import Any
 
+from engines import isolated
 from engines.contract import Availability
 from engines.cuda.driver import Driver
-from engines.errors import DeviceError, install_extra
+from engines.cuda.trial import REINSTALL
+from engines.errors import DeviceError, EngineError, install_extra
 
 BACK_ENDS = {
     "pycuda": ("engines.cuda.pycuda_driver:PyCudaDriver", ("pycuda",)),
@@ -18,10 +18,10 @@ BACK_ENDS = {
 }
 """Name -> "module:Class" and what it needs; the first one that can be used is taken."""
 
-LEAST_CAPABILITY = (7, 5)
-"""Turing: what CUDA 13 and TensorRT 10.13 still compile for."""
-DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-"""The library that comes with NVIDIA's driver and with nothing else."""
+TRIAL = isolated.module("engines.cuda.trial")
+"""What is run in a process of its own."""
+MOST_S = 20.0
+"""Where nobody keeps the driver awake, it wakes every GPU of the machine first: seconds for eight of them."""
 
 
 def probe() -> Availability:
@@ -71,32 +71,20 @@ def is_there(package: str) -> bool:
 
 
 def ask_driver() -> Availability:
-    """Ask the driver alone, which can be loaded and called anywhere; see :func:`probe`."""
+    """Ask the driver alone, see :func:`probe`: in another process, since a broken one hangs or takes it down; once."""
+    return asked(TRIAL, MOST_S)
+
+
+@cache
+def asked(command: tuple[str, ...], most_s: float) -> Availability:
+    """Run what prints the answer of the driver.
+
+    Args:
+        command: that prints what :mod:`engines.cuda.trial` prints.
+        most_s: it may take.
+    """
     try:
-        library = ctypes.CDLL(DRIVER)
-    except OSError:
-        return Availability(
-            False, "there is no NVIDIA driver", "install the driver of your NVIDIA GPU, if you have one"
-        )
-    hint = "update the NVIDIA driver, and see whether nvidia-smi shows the GPU"
-    count = ctypes.c_int(0)
-    for call, arguments in (("cuInit", (0,)), ("cuDeviceGetCount", (ctypes.byref(count),))):
-        if status := getattr(library, call)(*arguments):
-            return Availability(False, f"the NVIDIA driver finds no GPU ({call}: error {status})", hint)
-    if not count.value:
-        return Availability(False, "the NVIDIA driver finds no GPU", hint)
-    return _describe(library)
-
-
-def _describe(library: Any) -> Availability:
-    device, name, major, minor = ctypes.c_int(0), ctypes.create_string_buffer(128), ctypes.c_int(0), ctypes.c_int(0)
-    library.cuDeviceGet(ctypes.byref(device), 0)
-    library.cuDeviceGetName(name, len(name), device)
-    library.cuDeviceGetAttribute(ctypes.byref(major), 75, device)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-    library.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)  # and MINOR
-    words, capability = name.value.decode(errors="replace"), (major.value, minor.value)
-    if capability < LEAST_CAPABILITY:
-        least = ".".join(map(str, LEAST_CAPABILITY))
-        reason = f"{words} has compute capability {capability[0]}.{capability[1]}, less than {least}"
-        return Availability(False, reason, "use the processor, or a GPU from Turing (RTX 20, GTX 16) on")
-    return Availability(True, f"{words}, compute {capability[0]}.{capability[1]}")
+        found = isolated.ask("the NVIDIA driver", command, REINSTALL, most_s)
+    except EngineError as error:
+        return Availability(False, error.message, error.hint)
+    return Availability(found["ok"], found["reason"], found["hint"])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engines.cuda.base import BaseDriver
 from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
-from engines.cuda.opening import DRIVER
+from engines.cuda.trial import LIBRARY
 from engines.cuda.words import failure
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING, which PyCUDA has no name for
@@ -218,7 +218,7 @@ class PyCudaDriver(BaseDriver):
         ``detach`` gives it back and takes it off PyCUDA's stack, but not off the driver's. PyCUDA's own ``pop`` does
         not help: what it has popped, ``detach`` pushes again.
         """
-        ctypes.CDLL(DRIVER).cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        ctypes.CDLL(LIBRARY).cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
         with told("ending"):
             self._context.detach()
 

@@ -56,7 +56,7 @@ def test_a_process_without_an_answer_is_told_with_its_end(command: tuple[str, ..
 
 def test_a_process_that_hangs_is_ended() -> None:
     found = tried(saying("time.sleep(60)"), 0.5)
-    assert (found.ok, found.reason) == (False, "TensorRT did not start within 0.5 s")
+    assert (found.ok, found.reason) == (False, "TensorRT did not answer within 0.5 s")
 
 
 def test_it_is_tried_once(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from engines.contract import TensorSpec
 from engines.errors import ModelError
 from engines.folders import SHIPPED_CARDS, card_folders
+from engines.sizes import Sizes
 
 FOLDER = SHIPPED_CARDS
 """Where the cards lie that come with the program."""
@@ -66,6 +67,15 @@ def _whole_picture(spec: TensorSpec) -> TensorSpec:
     if max(height, width) > MOST_PX:
         raise ValueError(f"a picture of {width}x{height} is larger than {MOST_PX}x{MOST_PX}, which no network takes")
     return spec
+
+
+def _in_order(sizes: Sizes) -> Sizes:
+    """Refuse a range that is none."""
+    if not all(1 <= low <= mid <= high <= MOST_PX for low, mid, high in zip(*sizes.corners, strict=True)):
+        raise ValueError(
+            f"of the sizes {sizes}, best {sizes.best}, each must be at least the one before, up to {MOST_PX}"
+        )
+    return sizes
 
 
 _Tensor = Annotated[
@@ -128,6 +138,8 @@ class ModelCard:
         copies: other files that are as good.
         mirrors: addresses of the file, https, best first; empty where it cannot be fetched.
         pack: name of the InsightFace pack that holds the file, e.g. "buffalo_l"; empty where none does.
+        sizes: of the pictures that one compiled engine shall serve, where the input leaves them free; None where one is
+            compiled for a single size.
         decode: the numbers that its decoder needs; read with :func:`decode_as` by the code that knows the family.
     """
 
@@ -143,6 +155,7 @@ class ModelCard:
     copies: tuple[Copy, ...] = ()
     mirrors: tuple[Annotated[str, Field(pattern=r"^https://")], ...] = ()
     pack: Annotated[str, Field(pattern=_PACK)] = ""
+    sizes: Annotated[Sizes, AfterValidator(_in_order)] | None = None
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 

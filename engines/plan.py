@@ -1,4 +1,4 @@
-"""Where the plan of a card lies, what the note beside it says, and when it is refused; knows files, not TensorRT.
+"""Where the plan of a card lies, and when it is refused; knows files, not TensorRT.
 
 A plan is a network compiled for one kind of GPU, and holds code: whoever may write one runs what he likes. So none is
 read that has no note of this program beside it, or that has changed since, and each is kept in the user's own folder.
@@ -7,13 +7,8 @@ read that has no note of this program beside it, or that has changed since, and 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from engines.card import ModelCard
 from engines.conform import fits
@@ -21,60 +16,15 @@ from engines.contract import TensorSpec
 from engines.cuda.driver import Gpu
 from engines.errors import EngineError
 from engines.folders import user_folder
+from engines.sidecar import Sidecar, note_path, note_text, read_note
+from engines.sizes import served, with_size, words
 from engines.store import disk
 
-FORMAT = 1
-"""Of the note, and of the way in which networks are prepared: a change of either makes every older plan a stale one."""
 PRECISION = "fp16"
 """What is built unasked."""
 _MAGIC = b"ftrt"  # of TensorRT's own; those of TensorRT-RTX start with vtrt
 _VERSION_AT = 24  # major, minor, patch, build, one byte each
 _HEADER_BYTES = 28
-_MOST_NOTE_BYTES = 1 << 20
-
-_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_Shape = tuple[int, ...]
-
-
-@with_config(ConfigDict(extra="forbid"))
-@dataclass(frozen=True, slots=True)
-class Sidecar:
-    """What is written beside a plan: from what, by what and for what it was built.
-
-    Attributes:
-        model: name of the card.
-        model_sha256: of the file that it was built from.
-        shapes: of every input and output, by its name.
-        style_inputs: inputs that another, small network beside the plan computes from the inputs of the card other than
-            its target; empty where the plan takes those itself.
-        precision: "fp16", "fp32" or "int8".
-        tensorrt: version that built it, in full, e.g. "11.4.0.106".
-        gpu: name.
-        capability: compute capability, e.g. (8, 9).
-        uuid: of the very card it was built on. For people: another of the same name will do.
-        driver: version of CUDA that the driver supported, e.g. "13.0".
-        program: version of this program.
-        settings: of the builder, for people.
-        plan_sha256: of the plan; :func:`keep` fills it in.
-        style_sha256: of the small network; empty without one. Likewise.
-        format: see :data:`FORMAT`.
-    """
-
-    model: str
-    model_sha256: _Hash
-    shapes: Mapping[str, _Shape]
-    style_inputs: tuple[str, ...]
-    precision: str
-    tensorrt: str
-    gpu: str
-    capability: tuple[int, int]
-    uuid: str
-    driver: str
-    program: str
-    settings: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    plan_sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    style_sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    format: int = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +64,10 @@ def plan_path(card: ModelCard, precision: str = PRECISION) -> Path:
     """Say where the plan of a card lies; it need not exist.
 
     Args:
-        card: every axis of its inputs fixed: each size, and each number of pictures in one run, has a plan of its own.
+        card: each size, each range of sizes and each number of pictures in one run has a plan of its own.
         precision: see :class:`Sidecar`.
     """
-    size = "x".join(map(str, target_of(card).shape))
+    size = "x".join(_axes(card))
     return user_folder() / "plans" / f"{card.name}.{size}.{precision}.plan"
 
 
@@ -127,9 +77,9 @@ def target_of(card: ModelCard) -> TensorSpec:
     return next((spec for spec in card.inputs if spec.name == name), card.inputs[0])
 
 
-def how_to_build(name: str) -> str:
-    """Say what a person does to have the plan of a model, as an instruction."""
-    return f"doppelcam models build {name}"
+def how_to_build(name: str, size: tuple[int, int] | None = None) -> str:
+    """Say what a person does to have the plan of a model, perhaps for pictures of one size, as an instruction."""
+    return f"doppelcam models build {name}{f' --size {words(size)}' if size else ''}"
 
 
 def find_plan(card: ModelCard, model_sha256: str, gpu: Gpu, tensorrt: str, precision: str = PRECISION) -> Plan | str:
@@ -138,7 +88,7 @@ def find_plan(card: ModelCard, model_sha256: str, gpu: Gpu, tensorrt: str, preci
     What is in the plan is only looked at by :meth:`Plan.read`.
 
     Args:
-        card: every axis of its inputs fixed.
+        card: every axis of its inputs fixed, or free within ``card.sizes``: then the plan serves all of these.
         model_sha256: of the model's file.
         gpu: to run it on.
         tensorrt: version to run it with, in full.
@@ -150,7 +100,7 @@ def find_plan(card: ModelCard, model_sha256: str, gpu: Gpu, tensorrt: str, preci
     path = plan_path(card, precision)
     if not path.is_file():
         return f"no plan of {card.name} in {precision} has been built"
-    sidecar = _note(path)
+    sidecar = read_note(path)
     if isinstance(sidecar, str):
         return sidecar
     wrong = _mismatch(sidecar, card, model_sha256, gpu, tensorrt)
@@ -163,7 +113,7 @@ def open_plan(path: Path) -> Plan:
     Raises:
         EngineError: there is no plan or no note, or it cannot be understood.
     """
-    sidecar = _note(path) if path.is_file() else f"{path} is not there"
+    sidecar = read_note(path) if path.is_file() else f"{path} is not there"
     if isinstance(sidecar, str):
         raise EngineError(sidecar, "doppelcam models build, with the name of the model")
     return Plan(path, sidecar)
@@ -175,7 +125,7 @@ def built_plans(name: str) -> tuple[Plan, ...]:
     Args:
         name: of its card.
     """
-    notes = {path: _note(path) for path in sorted((user_folder() / "plans").glob(f"{name}.*.plan"))}
+    notes = {path: read_note(path) for path in sorted((user_folder() / "plans").glob(f"{name}.*.plan"))}
     return tuple(
         Plan(path, sidecar)
         for path, sidecar in notes.items()
@@ -202,8 +152,8 @@ def keep(card: ModelCard, data: bytes, style: bytes, sidecar: Sidecar) -> Plan:
     plan = Plan(path, known)
     disk.make_folder(path.parent)
     disk.need_room(path, len(data) + len(style))
-    note = _note_path(path)
-    files = {**({plan.style_path: style} if style else {}), path: data, note: _text(known)}
+    note = note_path(path)
+    files = {**({plan.style_path: style} if style else {}), path: data, note: note_text(known)}
     for place, content in files.items():  # where the disk gets full here, the plan before stays
         with disk.plain_errors(place):
             _part(place).write_bytes(content)
@@ -243,6 +193,10 @@ def _mismatch(sidecar: Sidecar, card: ModelCard, model_sha256: str, gpu: Gpu, te
             (True, f"has {spec.name!r} as {sidecar.shapes.get(spec.name)}, the card says {spec.shape}")
             for spec in others
         ),
+        (
+            sidecar.sizes != (sizes := served(card)),
+            f"was built for pictures of {sidecar.sizes or 'one size'}, the card says {sizes or 'one size'}",
+        ),
         (sidecar.tensorrt != tensorrt, f"was built by TensorRT {sidecar.tensorrt}, this is {tensorrt}"),
         (built != here, f"was built for compute capability {built}, this GPU has {here}"),
         (sidecar.gpu != gpu.name, f"was built for {sidecar.gpu}, this is {gpu.name}"),
@@ -254,24 +208,13 @@ def _mismatch(sidecar: Sidecar, card: ModelCard, model_sha256: str, gpu: Gpu, te
     return next((text for wrong, text in found if wrong), "")
 
 
-def _note(path: Path) -> Sidecar | str:
-    """Read the note beside a plan, or say in words why that cannot be done."""
-    note = _note_path(path)
-    try:
-        with note.open("rb") as file:
-            table: Any = json.loads(file.read(_MOST_NOTE_BYTES))
-    except FileNotFoundError:
-        return f"{path} has no note of this program beside it, and a plan from elsewhere is never run: it holds code"
-    except OSError as error:
-        return f"{note} cannot be read: {error.strerror}"
-    except (ValueError, RecursionError):
-        return f"{note} is damaged"
-    if isinstance(table, dict) and table.get("format") != FORMAT:
-        return f"{path} was built by a version of this program that prepared networks otherwise"
-    try:
-        return TypeAdapter(Sidecar).validate_python(table)
-    except ValidationError as error:
-        return f"{note} is damaged: {error.errors()[0]['msg']}"
+def _axes(card: ModelCard) -> list[str]:
+    """Write the shape of a card's target; an axis of any size as the range that is served."""
+    shape, sizes = target_of(card).shape, served(card)
+    if sizes is None:
+        return [str(n) for n in shape]
+    least, _, most = (target_of(with_size(card, size)).shape for size in sizes.corners)
+    return [str(n) if n == m else f"{n}-{m}" for n, m in zip(least, most, strict=True)]
 
 
 def _proven(path: Path, sha256: str, model: str) -> bytes:
@@ -286,14 +229,6 @@ def _proven(path: Path, sha256: str, model: str) -> bytes:
 
 def _part(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
-
-
-def _note_path(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
-def _text(sidecar: Sidecar) -> bytes:
-    return (json.dumps(asdict(sidecar), indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _sha256(data: bytes) -> str:

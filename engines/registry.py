@@ -111,10 +111,13 @@ def open_best_device() -> tuple[Device, tuple[str, ...]]:
     *better, last = DEVICES
     reasons: list[str] = []
     for name in better:
+        found = probe("device", name)
         try:
-            return open_device(name), tuple(reasons)
+            if found.ok:
+                return open_device(name), tuple(reasons)
+            reasons.append(f"not {name}: {found.reason}")
         except DeviceError as error:
-            reasons.append(f"not {error.message.removeprefix('device ')}")
+            reasons.append(f"not {name}: {error.message}")
     return open_device(last), tuple(reasons)
 
 
@@ -126,6 +129,7 @@ def open_engine(
     allow_cpu: bool = False,
     batch: int = 1,
     device: Device | None = None,
+    size: tuple[int, int] | None = None,
 ) -> Engine:
     """Find a model's file, verify it and load it.
 
@@ -140,6 +144,8 @@ def open_engine(
         allow_cpu: let operators that the provider lacks go to the processor.
         batch: pictures in one run, >= 1.
         device: that the run works on, for a runtime that computes in its memory.
+        size: width and height in pixels of the pictures that it will mostly get, where the card leaves that free: for a
+            runtime that computes in the memory of a device, where an engine takes one size.
 
     Returns:
         The engine; its ``runtime`` says what really runs.
@@ -157,7 +163,7 @@ def open_engine(
     path = store.find(card)
     extra: dict[str, Any] = {"provider": provider, "allow_cpu": allow_cpu} if entry.providers else {}
     if entry.on_device:
-        extra["device"] = device
+        extra |= {"device": device, "size": size}
     load = partial(_load(entry), path=path, threads=threads or _threads_for(path), **extra)
 
     doubtful = entry.doubtful and name != card.runtimes[0]

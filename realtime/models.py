@@ -94,29 +94,32 @@ class Models:
             self._opened[name, batch] = engine
         return self._opened[name, batch]
 
-    def open_apart(self, card: ModelCard, batch: int = 1) -> Engine:
+    def open_apart(self, card: ModelCard, batch: int = 1, size: tuple[int, int] | None = None) -> Engine:
         """Open a model that is perhaps not kept: whoever asks closes it, and it is not in ``facts``.
 
         Args:
             card: of the model.
             batch: pictures in one run.
+            size: of the pictures, see :func:`engines.registry.open_engine`.
 
         Raises:
             ModelError: its file is missing or damaged.
             EngineError: the runtime cannot be used.
         """
         if self._runtime == "auto":
-            return self._open_on_device(card, batch) or self._open(card, "auto", batch)
-        return self._open(card, self._runtime if registry.serves(self._runtime, card) else "auto", batch)
+            return self._open_on_device(card, batch, size) or self._open(card, "auto", batch, size)
+        return self._open(card, self._runtime if registry.serves(self._runtime, card) else "auto", batch, size)
 
-    def _open(self, card: ModelCard, runtime: str, batch: int) -> Engine:
-        return registry.open_engine(card, runtime, self._threads, self._provider, self._allow_cpu, batch, self._device)
+    def _open(self, card: ModelCard, runtime: str, batch: int, size: tuple[int, int] | None) -> Engine:
+        return registry.open_engine(
+            card, runtime, self._threads, self._provider, self._allow_cpu, batch, self._device, size
+        )
 
-    def _open_on_device(self, card: ModelCard, batch: int) -> Engine | None:
+    def _open_on_device(self, card: ModelCard, batch: int, size: tuple[int, int] | None) -> Engine | None:
         """Open a model in the memory of the device, where there is a plan for it; notes why not."""
         for name in registry.on_device(card, self._device):
             try:
-                return self._open(card, name, batch)
+                return self._open(card, name, batch, size)
             except EngineError as error:
                 self._reasons[card.name] = f", not {name}: {error.message}"
         return None

@@ -89,6 +89,7 @@ def write_card(folder: Path, card: ModelCard) -> Path:
 
 def _lines(table: Mapping[str, Any], name: str) -> list[str]:
     """A table as TOML: its plain values, then its tables, then its arrays of tables."""
+    table = {key: value for key, value in table.items() if value is not None}
     plain = {key: value for key, value in table.items() if not _holds_tables(value)}
     lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
     for key, value in table.items():

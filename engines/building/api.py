@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from engines.tensorrt.api import Logger, TensorRt, load
@@ -54,6 +55,13 @@ class IHostMemory(Protocol):
         """How many."""
 
 
+class IOptimizationProfile(Protocol):
+    """Between which shapes the inputs of a network are."""
+
+    def set_shape(self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]) -> None:  # noqa: A002  (TensorRT's names)
+        """Say so of an input; raises ``ValueError`` where they are no range."""
+
+
 class ITimingCache(Protocol):
     """What the builder measured before."""
 
@@ -77,6 +85,9 @@ class IBuilderConfig(Protocol):
     def set_memory_pool_limit(self, pool: Any, pool_size: int) -> None:
         """Limit a kind of memory."""
 
+    def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
+        """Build for a profile; its number, below 0 where it is not taken."""
+
     def create_timing_cache(self, serialized_timing_cache: bytes) -> ITimingCache:
         """Read a cache; make an empty one of no bytes."""
 
@@ -99,6 +110,9 @@ class Builder(Protocol):
 
     def create_builder_config(self) -> IBuilderConfig:
         """Make a configuration."""
+
+    def create_optimization_profile(self) -> IOptimizationProfile:
+        """Make an empty profile."""
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
         """Build a plan; nothing where it cannot."""

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from engines.building.api import IBuilderConfig, Monitor, MonitorClass, OnnxParser, TensorRtBuilder
+from engines.building.api import Builder, IBuilderConfig, Monitor, MonitorClass, OnnxParser, TensorRtBuilder
 from engines.building.messages import Message, PhaseBegun, PhaseDone, Said, StepDone
 from engines.building.settings import BuildSettings
 from engines.errors import EngineError
+from engines.sizes import Profile
 from engines.tensorrt.api import Logger, LoggerClass, Words
 
 Tell = Callable[[Message], bool]
@@ -40,15 +41,27 @@ class Built:
     timings: bytes
 
 
-def build_network(
-    trt: TensorRtBuilder, name: str, network: bytes, settings: BuildSettings, timings: bytes, tell: Tell
-) -> Built:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a plan is built of.
+
+    Attributes:
+        name: of the model, for people.
+        network: as ONNX, strongly typed, every shape fixed but for what follows from the inputs in ``profile``.
+        profile: between which shapes inputs of free size are; empty without any.
+    """
+
+    name: str
+    network: bytes
+    profile: Profile
+
+
+def build_network(trt: TensorRtBuilder, source: Source, settings: BuildSettings, timings: bytes, tell: Tell) -> Built:
     """Build a plan.
 
     Args:
         trt: the bindings; the context of the GPU is current.
-        name: of the model, for people.
-        network: as ONNX, every shape fixed, strongly typed.
+        source: of what.
         settings: how.
         timings: a timing cache, perhaps of another GPU or version; empty for none.
         tell: is told of every phase and of what TensorRT warns of.
@@ -63,7 +76,7 @@ def build_network(
     words = Words()
     # Both outlive the builder, whose threads use them.
     logger, monitor = _listening(trt, words, tell), _watching(trt, tell)
-    return _build(trt, name, network, settings, timings, _Ears(logger, monitor, words))
+    return _build(trt, source, settings, timings, _Ears(logger, monitor, words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +88,26 @@ class _Ears:
     words: Words
 
 
-def _build(
-    trt: TensorRtBuilder, name: str, network: bytes, settings: BuildSettings, timings: bytes, ears: _Ears
-) -> Built:
+def _build(trt: TensorRtBuilder, source: Source, settings: BuildSettings, timings: bytes, ears: _Ears) -> Built:
     try:
         builder = trt.Builder(ears.logger)
     except (TypeError, RuntimeError) as error:  # what the bindings make of a library that gives none
         raise _refusal(f"TensorRT's builder does not start: {ears.words}") from error
     definition = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     parser = trt.OnnxParser(definition, ears.logger)
-    if not parser.parse(network):
+    if not parser.parse(source.network):
         raise EngineError(
-            f"TensorRT does not understand {name}: {_told(parser) or ears.words}",
+            f"TensorRT does not understand {source.name}: {_told(parser) or ears.words}",
             "serve it with runtime onnxrt, or update TensorRT",
         )
     config = builder.create_builder_config()
     config.progress_monitor = ears.monitor
     _configure(trt, config, settings)
+    _set_sizes(builder, config, source, ears.words)
     _set_timings(config, timings)
     plan = builder.build_serialized_network(definition, config)
     if plan is None:
-        raise _refusal(f"TensorRT cannot build {name}: {ears.words}")
+        raise _refusal(f"TensorRT cannot build {source.name}: {ears.words}")
     cache = config.get_timing_cache()
     return Built(_bytes(plan), _bytes(cache.serialize()) if cache is not None else b"")
 
@@ -109,6 +121,20 @@ def _configure(trt: TensorRtBuilder, config: IBuilderConfig, settings: BuildSett
         config.clear_flag(trt.BuilderFlag.TF32)  # on unless cleared, and has no more bits than half precision
     if settings.strict_nans:
         config.set_flag(trt.BuilderFlag.STRICT_NANS)
+
+
+def _set_sizes(builder: Builder, config: IBuilderConfig, source: Source, words: Words) -> None:
+    """Say between which shapes the inputs of free size will be; a network without any needs no profile."""
+    if not source.profile:
+        return
+    profile = builder.create_optimization_profile()
+    try:
+        for name, (least, best, most) in source.profile.items():
+            profile.set_shape(name, least, best, most)
+    except ValueError as error:
+        raise _refusal(f"TensorRT does not take the sizes of {source.name}: {error}") from error
+    if config.add_optimization_profile(profile) < 0:
+        raise _refusal(f"TensorRT does not take the sizes of {source.name}: {words}")
 
 
 def _set_timings(config: IBuilderConfig, timings: bytes) -> None:

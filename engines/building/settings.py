@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from engines.batch import with_batch
 from engines.card import ModelCard
-from engines.contract import TensorSpec
 from engines.errors import EngineError
+from engines.sizes import with_size
 
 Precision = Literal["fp16", "fp32", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp16", "fp32", "int8")
@@ -27,8 +27,8 @@ class BuildSettings:
         precision: "fp16": half precision but for islands, see :mod:`engines.fp16`; "fp32": all in single precision, and
             exactly so; "int8": convolutions in whole numbers, the rest as with "fp16".
         pictures: in one run: k * k for a face in k * k tiles.
-        size: width and height in pixels of an input that the card leaves free; a plan is for one size. None for the
-            square that the card's ``[decode]`` names as ``side``.
+        size: width and height in pixels of an input that the card leaves free, for a plan of this size alone. None for
+            a plan of all ``sizes`` of the card; where it states none, of the square of ``side`` in ``[decode]``.
         workspace_bytes: of GPU memory that the plan may use besides its weights and tensors; 0 for as much as there is.
         optimisation: how long the fastest kernels are looked for, 0..5.
         strict_nans: keep the builder from simplifying what is only right for finite numbers, such as ``x - x``.
@@ -67,17 +67,8 @@ def fixed(card: ModelCard, settings: BuildSettings) -> ModelCard:
         settings: the plan's.
 
     Returns:
-        The card; of its inputs no axis is free that the settings say something about.
+        The card; of its inputs no axis is free that the settings say something about, but within its ``sizes``.
     """
-    batched, side = with_batch(card, settings.pictures), card.decode.get("side")
-    size = settings.size or ((side, side) if isinstance(side, int) else None)
-    return replace(batched, inputs=tuple(_sized(spec, size) for spec in batched.inputs))
-
-
-def _sized(spec: TensorSpec, size: tuple[int, int] | None) -> TensorSpec:
-    if size is None or spec.colour == "none":
-        return spec
-    width, height = (asked if has < 0 else has for has, asked in zip(spec.size, size, strict=True))
-    batch, channels = spec.shape[0], 3
-    shape = (batch, height, width, channels) if spec.layout == "NHWC" else (batch, channels, height, width)
-    return replace(spec, shape=shape)
+    side = card.decode.get("side")
+    square = (side, side) if isinstance(side, int) and card.sizes is None else None
+    return with_size(with_batch(card, settings.pictures), settings.size or square)

@@ -13,7 +13,7 @@ from onnx import ModelProto
 from engines import store
 from engines.building.api import TensorRtBuilder, load_builder
 from engines.building.messages import Finished, PhaseBegun, Request, Stage, StepDone, Unfinished
-from engines.building.network import Tell, build_network
+from engines.building.network import Source, Tell, build_network
 from engines.building.settings import BuildSettings, fixed
 from engines.card import ModelCard
 from engines.cuda import opening
@@ -22,7 +22,9 @@ from engines.errors import EngineError
 from engines.fp16 import to_fp16
 from engines.graph import Prepared, prepare
 from engines.graph.view import shape_of
-from engines.plan import Plan, Sidecar, find_plan, keep, plan_path
+from engines.plan import Plan, find_plan, keep, plan_path
+from engines.sidecar import Sidecar
+from engines.sizes import profile_of, served, with_size
 from engines.store import disk
 from engines.store.lock import alone
 
@@ -102,7 +104,8 @@ class _Job:
         disk.need_room(place, len(network) + len(style))  # before minutes are spent; a plan is about as large
         self.tell(Stage("building"))
         cache = _timings_path(place.parent, self.gpu, self.trt.__version__)
-        built = build_network(self.trt, self.card.name, network, self.settings, _read(cache), self.tell)
+        source = Source(self.card.name, network, profile_of(self.card))
+        built = build_network(self.trt, source, self.settings, _read(cache), self.tell)
         self.tell(Stage("writing"))
         self._write_timings(cache, built.timings)
         self.note["seconds"] = round(time.monotonic() - start_s, 1)
@@ -130,13 +133,16 @@ class _Job:
             from engines.int8 import to_int8  # noqa: PLC0415
 
             self.tell(Stage("calibrating"))
-            samples = read_samples(self.settings.calibration, self.card, prepared.style_model, self._read_one)
+            sizes = served(self.card)
+            shown = with_size(self.card, sizes.best if sizes else None)
+            samples = read_samples(self.settings.calibration, shown, prepared.style_model, self._read_one)
             quantised = to_int8(network, samples)
             network = quantised.model
             self.note["whole_number_layers"] = quantised.layers
             self.note["whole_number_error"] = round(max(error.rms for error in quantised.errors), 5)
         self.tell(Stage("converting"))
-        converted = to_fp16(network)
+        islands = to_fp16(prepared.at_best).report.kept if prepared.at_best else ()
+        converted = to_fp16(network, names=islands)
         self.note["islands"] = sum(converted.report.islands.values())
         return converted.model
 
@@ -170,6 +176,7 @@ class _Job:
             self.gpu.driver,
             _version(),
             self.note,
+            served(self.card),
         )
 
 

@@ -118,7 +118,18 @@ def quantised(view: View) -> dict[int, str]:
     }
 
 
-RULES: tuple[Rule, ...] = (norms, operators, tails, weights, quantised)
+def shapes(view: View) -> dict[int, str]:
+    """Find what works out the shape of a tensor from that of another: half precision counts to 2048 only."""
+    told = {number for number, node in enumerate(view.nodes) if node.op_type in ("Shape", "Size")}
+    found: dict[int, str] = {}
+    for number, node in enumerate(view.nodes):
+        read = [view.maker.get(name) for name in node.input if name and name not in view.constants]
+        if number not in told and read and all(maker in told or maker in found for maker in read):
+            found[number] = "works out a shape"
+    return found
+
+
+RULES: tuple[Rule, ...] = (norms, operators, tails, weights, quantised, shapes)
 """All that is known to be needed; the first that names a node gives its reason."""
 
 OVERFLOWS, VANISHES = "a weight overflows", "a weight vanishes"

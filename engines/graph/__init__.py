@@ -17,6 +17,7 @@ from engines.emap import SHAPE
 from engines.graph.clean import conformed, demand_plain, folded, read, widen
 from engines.graph.cut import cut
 from engines.graph.view import opset_of, weight_bytes
+from engines.sizes import served, with_size
 
 __all__ = ["Facts", "Prepared", "prepare"]
 
@@ -53,13 +54,16 @@ class Prepared:
     """A network that is ready to be converted and built.
 
     Attributes:
-        model: what runs for every frame; float32, tensors named as on the card, every shape fixed.
+        model: what runs for every frame; float32, tensors named as on the card; every shape fixed, or following from
+            a size within the card's ``sizes``.
         style_model: what is computed once for each identity, from the inputs of the card other than its target to
             ``frontier``; None where nothing is gained by it, and ``model`` takes all inputs itself.
         frontier: inputs of ``model`` that ``style_model`` gives, in its order; empty without one.
         emap: (512, 512) float32, the identity matrix that the file carries unused behind its weights and that every
             cleaning loses, see :mod:`engines.emap`; None where there is none.
         facts: what was done.
+        at_best: ``model`` at the best of the sizes that it is to serve: what a tensor is next to another (a mean to a
+            picture) shows only there. None where ``model`` is of one size.
     """
 
     model: ModelProto
@@ -67,6 +71,7 @@ class Prepared:
     frontier: tuple[str, ...]
     emap: NDArray[np.float32] | None
     facts: Facts
+    at_best: ModelProto | None = None
 
 
 def prepare(source: Path | ModelProto, card: ModelCard) -> Prepared:
@@ -74,8 +79,9 @@ def prepare(source: Path | ModelProto, card: ModelCard) -> Prepared:
 
     Args:
         source: the verified file, or what was read from it; only read.
-        card: every axis of its inputs fixed; its pictures k * k in one run for a face in k * k tiles, whatever number
-            the file declares. Its ``[decode]`` names the target where there are several inputs.
+        card: every axis of its inputs fixed, or free within its ``sizes``; its pictures k * k in one run for a face in
+            k * k tiles, whatever number the file declares. Its ``[decode]`` names the target where there are several
+            inputs.
 
     Returns:
         The network; together with its ``style_model`` it computes what the file does.
@@ -87,9 +93,9 @@ def prepare(source: Path | ModelProto, card: ModelCard) -> Prepared:
     published = read(source) if isinstance(source, Path) else source
     demand_plain(card.name, published)
     emap = _unused_matrix(published)  # before anything is cleaned
-    whole = conformed(card, published)
-    widened = widen(whole)
-    whole = folded(card, whole)
+    sizes = served(card)  # at each of them it is refused where it bears no other size than it was exported for
+    fixed = [_plain(with_size(card, size), published)[0] for size in (sizes.corners if sizes else ())]
+    whole, widened = _plain(card, published)
     parts = cut(whole, str(card.decode.get("target", card.inputs[0].name))) if len(card.inputs) > 1 else None
     model = parts.frame if parts else whole
     facts = Facts(
@@ -101,7 +107,15 @@ def prepare(source: Path | ModelProto, card: ModelCard) -> Prepared:
         widened,
         *((parts.moved_nodes, parts.moved_bytes, parts.frontier_bytes) if parts else ()),
     )
-    return Prepared(model, parts.style if parts else None, parts.frontier if parts else (), emap, facts)
+    style, frontier = (parts.style, parts.frontier) if parts else (None, ())
+    return Prepared(model, style, frontier, emap, facts, fixed[1] if fixed else None)
+
+
+def _plain(card: ModelCard, published: ModelProto) -> tuple[ModelProto, bool]:
+    """Clean a network; says besides whether it was in half precision."""
+    whole = conformed(card, published)
+    widened = widen(whole)
+    return folded(card, whole), widened
 
 
 def _unused_matrix(model: ModelProto) -> NDArray[np.float32] | None:

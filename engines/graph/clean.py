@@ -19,9 +19,11 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, nu
 from engines.batch import with_batch
 from engines.card import ModelCard
 from engines.conform import Found, check_file, check_result
+from engines.contract import TensorSpec
 from engines.errors import ModelError
 from engines.graph.view import View, extract, opset_of, shape_of, typed
 from engines.onnxrt import ERRORS
+from engines.sizes import served
 
 OPSETS = range(9, 26)
 """Versions of the standard operators that TensorRT's parser reads: NVIDIA's opset guide for TensorRT 11."""
@@ -72,20 +74,23 @@ def demand_plain(name: str, model: ModelProto) -> None:
 
 
 def conformed(card: ModelCard, model: ModelProto) -> ModelProto:
-    """Give a model the names and the fixed shapes of its card.
+    """Give a model the names and the shapes of its card.
 
     Args:
-        card: no axis of an input free; its pictures may be several in one run, whatever number the file declares.
+        card: no axis of an input free but for a size within its ``sizes``; its pictures may be several in one run,
+            whatever number the file declares.
         model: as published; only read.
 
     Returns:
-        A changed copy without any inferred shape, and only with the card's outputs.
+        A changed copy without any inferred shape, and only with the card's outputs; those of any size have the shapes
+        that the card says.
 
     Raises:
         ModelError: the card leaves an axis of an input free.
         EngineError: the file has other tensors than the card.
     """
-    if free := [spec.name for spec in card.inputs if -1 in spec.shape]:
+    ranged = served(card) is not None
+    if not ranged and (free := [spec.name for spec in card.inputs if -1 in spec.shape]):
         raise ModelError(f"model {card.name}: the size of {', '.join(free)} is not fixed", "name one size to build for")
     weights = {weight.name for weight in model.graph.initializer}
     inputs = _found(value for value in model.graph.input if value.name not in weights)
@@ -98,9 +103,10 @@ def conformed(card: ModelCard, model: ModelProto) -> ModelProto:
     _rename(graph, renamed)
     del graph.value_info[:], graph.input[:], graph.output[:]
     for spec in card.inputs:
-        graph.input.append(helper.make_tensor_value_info(spec.name, _kind(spec.dtype), spec.shape))
+        graph.input.append(helper.make_tensor_value_info(spec.name, _kind(spec.dtype), _axes(spec)))
     for spec in card.outputs:
-        graph.output.append(helper.make_tensor_value_info(spec.name, _kind(spec.dtype), None))
+        axes = _axes(spec) if ranged else None  # of any size not even the number of axes can always be inferred
+        graph.output.append(helper.make_tensor_value_info(spec.name, _kind(spec.dtype), axes))
     return whole
 
 
@@ -136,10 +142,10 @@ def folded(card: ModelCard, model: ModelProto) -> ModelProto:
 
     Args:
         card: of the model, see :func:`conformed`.
-        model: of fixed inputs and in single precision; only read.
+        model: of such inputs and in single precision; only read.
 
     Returns:
-        A copy with inferred types, every shape known, and no constants but weights.
+        A copy with inferred types, no constants but weights, and every shape known, where those of the inputs are.
 
     Raises:
         ModelError: it cannot be computed with these inputs, or a shape depends on what a picture shows.
@@ -163,11 +169,13 @@ def folded(card: ModelCard, model: ModelProto) -> ModelProto:
     simple.opset_import.extend(standard)
     demand_plain(card.name, simple)
     whole = extract(simple, [spec.name for spec in card.inputs], [spec.name for spec in card.outputs])
-    _demand_fixed(card, whole)
+    _demand_tensors(card, whole)
+    if not served(card):
+        _demand_fixed(card, whole)
     return whole
 
 
-def _demand_fixed(card: ModelCard, model: ModelProto) -> None:
+def _demand_tensors(card: ModelCard, model: ModelProto) -> None:
     left_out = {spec.name for spec in card.inputs} - {value.name for value in model.graph.input}
     if left_out:
         raise ModelError(
@@ -176,6 +184,9 @@ def _demand_fixed(card: ModelCard, model: ModelProto) -> None:
         )
     for spec, value in zip(card.outputs, model.graph.output, strict=True):
         check_result(card, spec, shape_of(value) or ())
+
+
+def _demand_fixed(card: ModelCard, model: ModelProto) -> None:
     loose = [value.name for value in (*model.graph.value_info, *model.graph.output) if -1 in (shape_of(value) or (-1,))]
     if loose:
         raise ModelError(
@@ -205,6 +216,10 @@ def _rename(graph: GraphProto, renamed: Mapping[str, str]) -> None:
         node.output[:] = [new(name) for name in node.output]
     for weight in graph.initializer:
         weight.name = new(weight.name)
+
+
+def _axes(spec: TensorSpec) -> list[str | int]:
+    return [f"{spec.name}_{axis}" if n < 0 else n for axis, n in enumerate(spec.shape)]
 
 
 def _found(values: Iterable[ValueInfoProto]) -> Found:

@@ -38,15 +38,15 @@ class TensorRtEngine(CardEngine):
         """Load a plan.
 
         Args:
-            card: its card, every axis of its inputs fixed.
+            card: its card, every axis of its inputs fixed; a plan of several sizes is run at that size alone.
             path: of the plan; its note lies beside it. It is run only where the note says that this program built it.
             driver: of the device, whose context is current in the calling thread.
             slots: frames in flight, >= 1.
             trt: the bindings; by default those that are installed.
 
         Raises:
-            EngineError: the plan has changed since it was built, TensorRT refuses it, or its tensors are not those of
-                the card.
+            EngineError: the plan has changed since it was built, TensorRT refuses it, its tensors are not those of the
+                card, or it takes no pictures of that size.
             OutOfMemoryError: there is no room for it.
         """
         trt, plan = trt or load(), open_plan(path)
@@ -65,6 +65,8 @@ class TensorRtEngine(CardEngine):
                 self._shelf = Shelf(driver, held, _maker(card, plan), slots + 1, card.name)
             for number in range(slots):
                 self._slots.append(self._new_slot(number))
+            shapes = self._slots[0].shapes
+            self._card = replace(card, outputs=tuple(replace(spec, shape=shapes[spec.name]) for spec in card.outputs))
             on_failure.pop_all()
 
     def bind(self, slot: int, addresses: Mapping[str, int]) -> None:
@@ -123,10 +125,15 @@ class TensorRtEngine(CardEngine):
                 f"say {', '.join((*sorted(taken), *(spec.name for spec in card.outputs)))}",
                 how_to_build(card.name),
             )
-        shapes = [shape for shape, _ in (*session.inputs.values(), *session.outputs.values())]
-        if any(-1 in shape for shape in (*shapes, *(spec.shape for spec in card.inputs))):
+        held = {name: found for name, found in session.inputs.items() if name != target.name}
+        if any(
+            -1 in shape for shape in (*(shape for shape, _ in held.values()), *(spec.shape for spec in card.inputs))
+        ):
             raise EngineError(f"the plan of {card.name}, or its card, leaves an axis free", how_to_build(card.name))
-        return {name: found for name, found in session.inputs.items() if name != target.name}
+        sizes = plan.sidecar.sizes
+        if sizes and (wrong := sizes.fault(target.size)):
+            raise EngineError(f"the plan of {card.name} {wrong}", how_to_build(card.name, target.size))
+        return held
 
 
 def _maker(card: ModelCard, plan: Plan) -> Compute:

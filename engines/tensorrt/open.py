@@ -11,7 +11,8 @@ from engines.card import ModelCard
 from engines.contract import Device
 from engines.cuda.driver import Driver
 from engines.errors import EngineError
-from engines.plan import PRECISION, Plan, built_plans, find_plan, how_to_build, target_of
+from engines.plan import PRECISION, built_plans, find_plan, how_to_build, target_of
+from engines.sizes import is_free, served, with_size
 from engines.store import fingerprint
 from engines.tensorrt.api import load
 from engines.tensorrt.engine import TensorRtEngine
@@ -30,16 +31,23 @@ class OnGpu(Protocol):
 
 
 def open_planned(
-    card: ModelCard, path: Path, threads: int = 1, device: Device | None = None, precision: str = PRECISION
+    card: ModelCard,
+    path: Path,
+    threads: int = 1,
+    device: Device | None = None,
+    precision: str = PRECISION,
+    size: tuple[int, int] | None = None,
 ) -> TensorRtEngine:
     """Load the plan of a model.
 
     Args:
-        card: its card; where it leaves the size of its pictures free, the size is that of a plan which was built.
+        card: its card; the size of its pictures may be free.
         path: of its verified file, which the plan was built from.
         threads: means nothing to a GPU.
         device: of the run, on a GPU; its context is current in the calling thread.
-        precision: see :class:`engines.plan.Sidecar`.
+        precision: see :class:`engines.sidecar.Sidecar`.
+        size: width and height in pixels that the pictures shall have, where the card leaves that free. A plan for just
+            this size is taken first, then one of several sizes, set to this one, then one for another size.
 
     Raises:
         EngineError: the device is on no GPU, there is no plan that will do, or it does not load.
@@ -50,25 +58,27 @@ def open_planned(
             "TensorRT works in the memory of an NVIDIA GPU, and this run is on none", "choose device cuda"
         )
     trt, sha256, reasons = load(), fingerprint(path, card), list[str]()
-    for sized in _sized(card):
-        found = find_plan(sized, sha256, device.driver.gpu, trt.__version__, precision)
+    for planned, sized in _candidates(card, size):
+        found = find_plan(planned, sha256, device.driver.gpu, trt.__version__, precision)
         if not isinstance(found, str):
-            return TensorRtEngine(_as_built(sized, found), found.path, device.driver, trt=trt)
+            return TensorRtEngine(sized, found.path, device.driver, trt=trt)
         reasons.append(found)
     raise EngineError(reasons[0], how_to_build(card.name))
 
 
-def _sized(card: ModelCard) -> list[ModelCard]:
-    """A card for each size that a plan was built for, where its pictures may have any; else the card."""
+def _candidates(card: ModelCard, size: tuple[int, int] | None) -> list[tuple[ModelCard, ModelCard]]:
+    """Cards of the plans that would do, best first, each with the card of the one size that it is to be run at."""
     target = target_of(card)
-    if min(target.size) > 0:
-        return [card]
-    shapes = [plan.sidecar.shapes[target.name] for plan in built_plans(card.name)]
-    sizes = [replace(target, shape=shape).size for shape in shapes]
-    return [fixed(card, BuildSettings(size=size)) for size in sizes] or [fixed(card, BuildSettings())]
-
-
-def _as_built(card: ModelCard, plan: Plan) -> ModelCard:
-    """The card with the shapes of outputs that follow from the size."""
-    shapes = plan.sidecar.shapes
-    return replace(card, outputs=tuple(replace(spec, shape=shapes[spec.name]) for spec in card.outputs))
+    if not is_free(target):
+        return [(card, card)]
+    default = fixed(card, BuildSettings())
+    sizes = served(default)
+    wanted = size or (sizes.best if sizes else target_of(default).size)
+    built = [plan.sidecar for plan in built_plans(card.name)]
+    single = {replace(target, shape=note.shapes[target.name]).size for note in built if not note.sizes}
+    found = [(one, one) for one in (with_size(card, each) for each in sorted(single - {wanted}))]
+    if sizes and not sizes.fault(wanted) and any(note.sizes for note in built):
+        found.insert(0, (default, with_size(card, wanted)))
+    if wanted in single:
+        found.insert(0, (with_size(card, wanted),) * 2)
+    return found or [(default, with_size(card, wanted))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from numpy.typing import NDArray
@@ -18,7 +19,11 @@ from engines.tensorrt.session import Session
 
 
 class Slot:
-    """A context of a session, with memory of its own to compute in."""
+    """A context of a session, with memory of its own to compute in.
+
+    Attributes:
+        shapes: of the outputs by name, which the size of the target decides.
+    """
 
     def __init__(self, card: ModelCard, driver: Driver, session: Session, shelf: Shelf | None, number: int) -> None:
         """Make it.
@@ -40,11 +45,12 @@ class Slot:
         self._bound = False
         size = max(session.scratch_bytes, 1)
         self._scratch: Buffer = driver.buffer(size, f"{card.name}: scratch of slot {number}")
-        try:
-            self._context: IExecutionContext | None = session.context(self._scratch.address, size)
-        except EngineError:
-            self._scratch.free()
-            raise
+        self._context: IExecutionContext | None = None
+        with ExitStack() as on_failure:
+            on_failure.callback(self.close)
+            self._context = session.context(self._scratch.address, size)
+            self.shapes = self._fix_shapes()
+            on_failure.pop_all()
 
     def bind(self, addresses: Mapping[str, int]) -> None:
         """Say where the target and the outputs lie; see :class:`engines.contract.SlottedEngine`."""
@@ -55,7 +61,6 @@ class Slot:
                 "report this as a bug",
             )
         held = self._shelf.addresses(self._number) if self._shelf else {}
-        self._fix_shapes()
         for name, address in {**addresses, **held}.items():
             placed = self._running.set_tensor_address(name, address)
             self._session.demand(placed, f"does not take the address {address:#x} of {name!r}")
@@ -90,17 +95,22 @@ class Slot:
         self._context = None
         self._scratch.free()
 
-    def _fix_shapes(self) -> None:
-        """Tell the shapes of the inputs, and hold those of the outputs to the card."""
-        for name, (shape, _) in self._session.inputs.items():
+    def _fix_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Tell the shapes of the inputs, and hold those of the outputs to the card: from then on none is free."""
+        target = target_of(self._card)
+        for name, (planned, _) in self._session.inputs.items():
+            shape = target.shape if name == target.name else planned
             self._session.demand(self._running.set_input_shape(name, shape), f"does not take {name!r} as {shape}")
         try:
             unknown = self._running.infer_shapes()
         except RuntimeError as error:
             raise self._session.refusal("cannot work out shapes") from error
         self._session.demand(not unknown, f"does not know the shapes of {', '.join(unknown)}")
+        shapes = {spec.name: tuple(self._running.get_tensor_shape(spec.name)) for spec in self._card.outputs}
         for spec in self._card.outputs:
-            check_result(self._card, spec, tuple(self._running.get_tensor_shape(spec.name)))
+            self._session.demand(-1 not in shapes[spec.name], f"does not know the shape of {spec.name!r}")
+            check_result(self._card, spec, shapes[spec.name])
+        return shapes
 
     @property
     def _running(self) -> IExecutionContext:

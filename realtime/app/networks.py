@@ -16,6 +16,7 @@ from realtime.app.device import open_chosen
 from realtime.config import Settings
 from realtime.detect import Detector, open_detector
 from realtime.detect.choice import BEST_FIRST, Choice, Opened, choose
+from realtime.detect.whole import looked_at
 from realtime.landmarks import MeshNet
 from realtime.models import Models
 from realtime.types import Size
@@ -87,7 +88,7 @@ def choose_detector(settings: Settings, models: Models, device: Device) -> Choic
     width, height = settings.input.size or CAMERA_SIZE
 
     def open_one(card: ModelCard) -> Opened:
-        engine = models.open_apart(card)
+        engine = models.open_apart(card, size=looked_at(card, Size(width, height)))
         return Opened(open_detector(card, engine, device), engine.runtime)
 
     def is_here(card: ModelCard) -> bool:

@@ -35,7 +35,7 @@ def build(
     boost: Annotated[
         int, typer.Option(min=1, max=16, metavar="N", help="For faces at N times the network's own size (swap.boost).")
     ] = 1,
-    size: Annotated[str, typer.Option(metavar="WxH", help="Of the input, where the model takes any size.")] = "",
+    size: Annotated[str, typer.Option(metavar="WxH", help="Pin a model that takes any size to this one.")] = "",
     workspace: Annotated[int, typer.Option(min=0, metavar="MB", help="GPU memory to work in; 0: all there is.")] = 0,
     level: Annotated[
         int, typer.Option(min=0, max=5, help="How long the fastest kernels are looked for; 5 is the longest.")
@@ -161,6 +161,8 @@ def summary(outcome: Outcome) -> Table:
     plan, note = outcome.plan, outcome.plan.sidecar.settings
     rows = [("built anew", reason) for reason in outcome.reasons]
     rows.append(("precision", _precision(plan.sidecar.precision, note)))
+    if plan.sidecar.sizes:
+        rows.append(("pictures", str(plan.sidecar.sizes)))
     rows.append(("size", f"{plan.path.stat().st_size / MB:.1f} MB"))
     rows.append(("built in", f"{note.get('seconds', '?')} s by TensorRT {plan.sidecar.tensorrt} on {plan.sidecar.gpu}"))
     table = Table.grid(padding=(0, 2))

@@ -20,6 +20,7 @@ from engines.card import ModelCard, decode_as
 from engines.conform import fits
 from engines.contract import CropPlan, Device, Engine, Lane
 from engines.errors import ModelError
+from engines.sizes import is_free
 from realtime import geometry
 from realtime.detect import VIEWS_PER_CALL, Detection, prominence
 from realtime.detect.letterbox import MOST_SIZES, Letterbox, fixed_size
@@ -145,12 +146,36 @@ def _check(card: ModelCard, rule: GridDecode, columns: Sequence[int]) -> None:
             f"model card {card.name!r}: its key points are {', '.join(rule.key_points)}",
             f"only networks with the key points {', '.join(KEY_POINTS)} can be used",
         )
-    for side in (rule.side, rule.close_up_side):
+    for side in (
+        rule.side,
+        rule.close_up_side,
+        *(n for size in (card.sizes.corners if card.sizes else ()) for n in size),
+    ):
         if side % max(rule.strides):
             raise ModelError(
                 f"model card {card.name!r}: side {side} is no multiple of its largest stride {max(rule.strides)}",
-                "correct [decode] of the card",
+                "correct [decode] or [sizes] of the card",
             )
+
+
+def looked_at(card: ModelCard, picture: Size) -> Size | None:
+    """Say how large the input is in which pictures are looked at, for an engine that takes one size only.
+
+    Args:
+        card: of a detector.
+        picture: size of the pictures that will mostly come; of any others less of the input is used.
+
+    Returns:
+        Width and height in pixels; None where the card leaves nothing free.
+
+    Raises:
+        ModelError: the card's ``[decode]`` is not complete.
+    """
+    spec = card.inputs[0]
+    if not is_free(spec):
+        return None
+    rule = decode_as(card, GridDecode)
+    return Letterbox(spec, max(rule.strides)).size_for(picture, rule.side)
 
 
 class _Look(NamedTuple):

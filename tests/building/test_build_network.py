@@ -11,12 +11,15 @@ import pytest
 
 from engines.building.api import TensorRtBuilder
 from engines.building.messages import Message, PhaseBegun, PhaseDone, Said, StepDone
-from engines.building.network import Built, build_network
+from engines.building.network import Built, Source, build_network
 from engines.building.settings import BuildSettings
 from engines.errors import EngineError
+from engines.sizes import Profile
 from tests.building.stand import FAKES, HEADER_BYTES
 
 PLAIN = BuildSettings()
+FIXED: Profile = {}
+FREE: Profile = {"in": ((1, 3, 32, 64), (1, 3, 64, 96), (1, 3, 96, 96))}
 
 
 def fake(script: str = "") -> ModuleType:
@@ -30,13 +33,18 @@ def fake(script: str = "") -> ModuleType:
 
 
 def built(
-    settings: BuildSettings = PLAIN, script: str = "", timings: bytes = b"", told: list[Message] | None = None
+    settings: BuildSettings = PLAIN,
+    script: str = "",
+    timings: bytes = b"",
+    told: list[Message] | None = None,
+    profile: Profile = FIXED,
 ) -> Built:
     def tell(message: Message) -> bool:
         (told if told is not None else []).append(message)
         return True
 
-    return build_network(cast(TensorRtBuilder, fake(script)), "one", b"network", settings, timings, tell)
+    source = Source("one", b"network", profile)
+    return build_network(cast(TensorRtBuilder, fake(script)), source, settings, timings, tell)
 
 
 def asked(made: Built) -> dict[str, Any]:
@@ -63,6 +71,11 @@ def test_every_choice_reaches_the_builder() -> None:
     assert found["on"] == ["STRICT_NANS"]
 
 
+def test_between_which_sizes_an_input_is_reaches_the_builder_and_a_fixed_one_has_no_profile() -> None:
+    assert "profile" not in asked(built())
+    assert asked(built(profile=FREE))["profile"] == {name: [list(shape) for shape in FREE[name]] for name in FREE}
+
+
 def test_what_was_measured_before_is_used_and_what_is_of_another_gpu_is_not() -> None:
     first = built()
     assert asked(first)["cache"] == ""
@@ -82,8 +95,9 @@ def test_every_phase_and_every_warning_is_told() -> None:
 
 
 def test_a_build_that_nobody_listens_to_stops_itself() -> None:
+    source = Source("one", b"network", FIXED)
     with pytest.raises(EngineError, match="cannot build one"):
-        build_network(cast(TensorRtBuilder, fake()), "one", b"network", BuildSettings(), b"", lambda _: False)
+        build_network(cast(TensorRtBuilder, fake()), source, BuildSettings(), b"", lambda _: False)
 
 
 def test_what_the_parser_does_not_understand_is_listed() -> None:
@@ -98,12 +112,18 @@ def test_what_the_parser_does_not_understand_is_listed() -> None:
 @pytest.mark.parametrize(
     ("script", "words", "hint"),
     [
+        (
+            "takes no shapes",
+            "TensorRT does not take the sizes of one: Shape provided for min is inconsistent",
+            "update",
+        ),
+        ("takes no profile", "TensorRT does not take the sizes of one: TensorRT gave no reason", "update"),
         ("runs out of memory", "TensorRT cannot build one: Could not allocate: out of memory", "--workspace"),
         ("does not start", "TensorRT's builder does not start: CUDA initialization failure", "driver"),
     ],
 )
 def test_a_refusal_has_its_words_and_says_what_to_try(script: str, words: str, hint: str) -> None:
     with pytest.raises(EngineError) as told:
-        built(script=script)
-    assert told.value.message == words
+        built(script=script, profile=FREE)
+    assert told.value.message.startswith(words)
     assert hint in told.value.hint

@@ -10,7 +10,8 @@ import pytest
 
 from engines.cuda.driver import Gpu
 from engines.errors import ModelError
-from engines.plan import Plan, Sidecar, find_plan, keep
+from engines.plan import Plan, find_plan, keep
+from engines.sidecar import Sidecar
 from engines.store import disk
 from tests.building.stand import small_model
 

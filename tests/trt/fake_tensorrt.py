@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -21,6 +21,9 @@ VERSION = "11.4.0.106"
 HEADER_BYTES = 32
 POISON = 0xCD
 _KINDS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64}
+
+Profile = Mapping[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+NO_PROFILE: Profile = {}
 
 Enqueue = Callable[[int, Callable[[], None]], None]
 """Handle of a stream, and work for it."""
@@ -70,6 +73,7 @@ class FakeTensorRt:
         faults: what goes wrong: names of what fails, see where each is asked for.
         version: of the library.
         scratch_bytes: that a context needs; each run overwrites them.
+        profile: between which shapes an input of free size may be, as the plan was built.
 
     Attributes:
         ended: what has been destroyed, in order.
@@ -80,8 +84,16 @@ class FakeTensorRt:
     TensorIOMode = TensorIOMode
     ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy
 
-    def __init__(self, enqueue: Enqueue, *faults: str, version: str = VERSION, scratch_bytes: int = 512) -> None:
+    def __init__(
+        self,
+        enqueue: Enqueue,
+        *faults: str,
+        version: str = VERSION,
+        scratch_bytes: int = 512,
+        profile: Profile = NO_PROFILE,
+    ) -> None:
         self.__version__ = version
+        self.profile = profile
         self.enqueue, self.faults, self.scratch_bytes = enqueue, set(faults), scratch_bytes
         self.ended: list[str] = []
         self.runs = 0
@@ -178,15 +190,30 @@ class IExecutionContext:
         self._trt.ended.append("context")
 
     def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
-        if self._trt.fails("shape", self._logger) or name not in self._inputs or shape != self._shapes[name]:
+        if self._trt.fails("shape", self._logger) or name not in self._inputs:
             return False
+        least, _, most = self._trt.profile.get(name, (self._shapes[name],) * 3)
+        if len(shape) != len(least) or not all(a <= n <= b for a, n, b in zip(least, shape, most, strict=True)):
+            self._logger.log(ILogger.ERROR, f"Static dimension or profile mismatch of {name}: {shape}")
+            return False
+        self._shapes[name] = shape
         self._given.add(name)
         return True
 
     def infer_shapes(self) -> list[str]:
         if self._trt.fails("inference", self._logger):
             raise RuntimeError("Shape inference failed")
-        return ["unknown"] if "unknown shape" in self._trt.faults else sorted(set(self._inputs) - self._given)
+        if "unknown shape" in self._trt.faults:
+            return ["unknown"]
+        if missing := sorted(set(self._inputs) - self._given):
+            return missing
+        if any(-1 in shape for shape in self._shapes.values()) and "free output" not in self._trt.faults:
+            zeros: dict[str, NDArray[Any]] = {
+                name: np.zeros(self._shapes[name], self._kinds[name]) for name in self._inputs
+            }
+            names = [name for name in self._shapes if name not in self._inputs]
+            self._shapes |= {n: v.shape for n, v in zip(names, self._session.run(names, zeros), strict=True)}
+        return []
 
     def get_tensor_shape(self, name: str) -> Sequence[int]:
         return (1, 1) if "other shape" in self._trt.faults else self._shapes[name]

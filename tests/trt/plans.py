@@ -14,7 +14,8 @@ from engines.card import ModelCard
 from engines.cuda.driver import Gpu
 from engines.fp16.convert import to_fp16
 from engines.graph import prepare
-from engines.plan import Plan, Sidecar, keep
+from engines.plan import Plan, keep
+from engines.sidecar import Sidecar
 from engines.tensorrt.engine import TensorRtEngine
 from tests.cards import Net
 from tests.cuda.fake_driver import FakeDriver

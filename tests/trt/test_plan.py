@@ -16,7 +16,8 @@ from engines.batch import with_batch
 from engines.card import ModelCard
 from engines.cuda.driver import Gpu
 from engines.errors import EngineError, ModelError
-from engines.plan import FORMAT, Plan, find_plan, header_fault, keep, open_plan, plan_path
+from engines.plan import Plan, find_plan, header_fault, keep, open_plan, plan_path
+from engines.sidecar import FORMAT
 from tests.trt.fake_tensorrt import VERSION, plan_of
 from tests.trt.plans import GPU, MODEL_SHA256, note, swapper
 

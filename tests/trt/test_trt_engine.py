@@ -217,6 +217,10 @@ def test_a_run_can_be_captured() -> None:
         ("deserialize", "refuses the plan .*deserialize failed"),
         ("context", "makes no context .*context failed"),
         ("dtype", "the card says 'target' is float32"),
+        ("shape", "does not take 'target' as .*shape failed"),
+        ("inference", "cannot work out shapes .*inference failed"),
+        ("unknown shape", "does not know the shapes of unknown .*gave no reason"),
+        ("other shape", r"gives 'output' as \(1, 1\), its card says"),
     ],
 )
 def test_what_fails_when_it_is_opened_is_one_clear_error(fault: str, says: str) -> None:
@@ -234,10 +238,6 @@ def test_what_fails_when_it_is_opened_is_one_clear_error(fault: str, says: str) 
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("shape", "does not take 'target' as .*shape failed"),
-        ("inference", "cannot work out shapes .*inference failed"),
-        ("unknown shape", "does not know the shapes of unknown .*gave no reason"),
-        ("other shape", r"gives 'output' as \(1, 1\), its card says"),
         ("address of target", "does not take the address 0x.* of 'target' .*address of target failed"),
         ("run", "does not start a run .*run failed"),
     ],

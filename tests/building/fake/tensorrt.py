@@ -49,6 +49,16 @@ class IProgressMonitor:
         raise NotImplementedError
 
 
+class Profile:
+    def __init__(self) -> None:
+        self.shapes: dict[str, list[tuple[int, ...]]] = {}
+
+    def set_shape(self, input: str, min: tuple[int, ...], opt: tuple[int, ...], max: tuple[int, ...]) -> None:  # noqa: A002  (TensorRT's names)
+        if SCRIPT == "takes no shapes":
+            raise ValueError("Shape provided for min is inconsistent with other shapes.")
+        self.shapes[input] = [min, opt, max]
+
+
 class Cache:
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -73,6 +83,10 @@ class Config:
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         self.asked["pools"][pool.value] = pool_size
+
+    def add_optimization_profile(self, profile: Profile) -> int:
+        self.asked["profile"] = profile.shapes
+        return -1 if SCRIPT == "takes no profile" else 0
 
     def create_timing_cache(self, serialized_timing_cache: bytes) -> Cache:
         return Cache(serialized_timing_cache)
@@ -131,6 +145,9 @@ class Builder:
 
     def create_builder_config(self) -> Config:
         return Config()
+
+    def create_optimization_profile(self) -> Profile:
+        return Profile()
 
     def build_serialized_network(self, network: Network, config: Config) -> bytes | None:
         monitor = config.progress_monitor

@@ -111,13 +111,10 @@ def open_best_device() -> tuple[Device, tuple[str, ...]]:
     *better, last = DEVICES
     reasons: list[str] = []
     for name in better:
-        found = probe("device", name)
         try:
-            if found.ok:
-                return open_device(name), tuple(reasons)
-            reasons.append(f"not {name}: {found.reason}")
+            return open_device(name), tuple(reasons)
         except DeviceError as error:
-            reasons.append(f"not {name}: {error.message}")
+            reasons.append(f"not {error.message.removeprefix('device ')}")
     return open_device(last), tuple(reasons)
 
 

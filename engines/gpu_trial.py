@@ -82,11 +82,15 @@ def try_onnx_runtime(provider: str = "CUDAExecutionProvider") -> dict[str, Any]:
     """Open a network in ONNX Runtime, which takes the processor without a word where a provider does not start.
 
     Returns:
-        ``really``: the provider that it was opened on.
+        ``really``: the provider that it was opened on, and ``why`` it is another one, as far as that is known.
     """
     import onnxruntime as ort  # noqa: PLC0415  (half a second)
 
-    return {"really": ort.InferenceSession(NETWORK, providers=[provider]).get_providers()[0]}
+    from engines.cuda.provider import load_libraries, what_is_missing  # noqa: PLC0415  (not where CUDA is tried)
+
+    load_libraries()
+    really = ort.InferenceSession(NETWORK, providers=[provider]).get_providers()[0]
+    return {"really": really, "why": "" if really == provider else what_is_missing()}
 
 
 TRIALS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -147,7 +147,7 @@ def _open_first(
             session = _open(card, model, threads, short, allow_cpu)
             return session, _told(session, threads, refused)
         except EngineError as error:
-            refused.append(f"not on {short}: {error.message}")
+            refused.append(f"not on {short}: {error.message.removeprefix(f'{short} cannot be used: ')}")
     session = _open(card, model, threads, last, allow_cpu)
     return session, _told(session, threads, refused)
 
@@ -155,6 +155,7 @@ def _open_first(
 def _open(card: ModelCard, model: Path | bytes, threads: int, short: str, allow_cpu: bool) -> ort.InferenceSession:
     """Make a session that runs on the provider alone, or on it and the processor where that is allowed."""
     provider = providers.PROVIDERS[short]
+    providers.demand_usable(short)
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1

@@ -1,4 +1,4 @@
-"""Table of what ONNX Runtime can run on, best first, and how to get it; knows names and options, opens nothing.
+"""Table of what ONNX Runtime can run on, best first, and how to get it; knows names and options, opens no network.
 
 What a build of ONNX Runtime offers is not yet what this machine has: a provider may still fail to start, so a choice is
 a list of what to try, and whoever tries keeps the reasons of what did not work.
@@ -6,10 +6,12 @@ a list of what to try, and whoever tries keeps the reasons of what did not work.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from engines.contract import Availability
 from engines.errors import EngineError
 
 
@@ -22,6 +24,8 @@ class Provider(NamedTuple):
         auto: whether it is tried unasked. Not where it may compute in a lower precision than the model states.
         memory_pattern: whether it can plan the memory of a run ahead.
         options: of the provider.
+        prepare: ``"module:function"`` that makes ready for it, never goes down, and says whether it can be used; empty
+            where it can simply be tried.
     """
 
     name: str
@@ -29,6 +33,7 @@ class Provider(NamedTuple):
     auto: bool = True
     memory_pattern: bool = True
     options: Mapping[str, str] = MappingProxyType({})
+    prepare: str = ""
 
 
 CPU = "CPUExecutionProvider"
@@ -36,7 +41,11 @@ CPU = "CPUExecutionProvider"
 PROVIDERS: dict[str, Provider] = {
     # Trying every convolution out takes minutes at the start for a few per cent in each run.
     "cuda": Provider(
-        "CUDAExecutionProvider", "pip install onnxruntime-gpu", options={"cudnn_conv_algo_search": "HEURISTIC"}
+        "CUDAExecutionProvider",
+        # Both lie in one folder: the last that was installed wins, and where one goes so do files of the other.
+        "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install 'onnxruntime-gpu[cuda,cudnn]'",
+        options={"cudnn_conv_algo_search": "HEURISTIC"},
+        prepare="engines.cuda.provider:prepare",
     ),
     "coreml": Provider(
         "CoreMLExecutionProvider", "pip install onnxruntime (on macOS)", options={"ModelFormat": "MLProgram"}
@@ -74,3 +83,17 @@ def to_try(name: str, available: Collection[str]) -> tuple[str, ...]:
             f"{PROVIDERS[name].install}, or choose provider {' or '.join(offered)}",
         )
     return (name,)
+
+
+def demand_usable(short: str) -> None:
+    """Make ready for a provider that is offered.
+
+    Raises:
+        EngineError: it cannot be used here.
+    """
+    module, _, function = PROVIDERS[short].prepare.partition(":")
+    if not module:
+        return
+    found: Availability = getattr(importlib.import_module(module), function)()
+    if not found.ok:
+        raise EngineError(f"{short} cannot be used: {found.reason}", f"{found.hint}; or choose provider cpu")

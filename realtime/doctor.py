@@ -108,25 +108,36 @@ def _machine() -> Iterator[Check]:
 def _packages() -> Iterator[Check]:
     for distribution, module in PACKAGES.items():
         try:
-            version = _version(distribution)
-            importlib.import_module(module)
+            installed, version = _installed(distribution)
+            _load(module)
         except metadata.PackageNotFoundError:
             yield Check(
                 "packages", distribution, "missing", "not installed", f"pip install {distribution}", needed=True
             )
         except (ImportError, OSError) as error:  # OSError: a shared library of the package is missing
-            fix = LIBRARIES if lacks_library(error) else f"pip install --force-reinstall {distribution}"
+            fix = LIBRARIES if lacks_library(error) else f"pip install --force-reinstall {installed}"
             yield Check("packages", distribution, "broken", f"does not load: {error}", fix, needed=True)
         else:
             yield Check("packages", distribution, "ok", version, needed=True)
 
 
-def _version(distribution: str) -> str:
-    """The version of a distribution, or of the one that stands in for it, with its name."""
+def _load(module: str) -> None:
+    """Import a module.
+
+    Raises:
+        ImportError: it does not load, or all that is left of it is a folder: pip leaves one where two packages share it
+            and one of them is taken away.
+    """
+    if getattr(importlib.import_module(module), "__file__", None) is None:
+        raise ImportError("its files are gone")
+
+
+def _installed(distribution: str) -> tuple[str, str]:
+    """The name of what is installed, a distribution or one that stands in for it, and its version in words."""
     for name in STAND_INS.get(distribution, ()):
         with suppress(metadata.PackageNotFoundError):
-            return f"{metadata.version(name)} ({name})"
-    return metadata.version(distribution)
+            return name, f"{metadata.version(name)} ({name})"
+    return distribution, metadata.version(distribution)
 
 
 def _engines() -> Iterator[Check]:

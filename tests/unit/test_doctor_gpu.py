@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 from rich.console import Console
 
-from engines import gpu_report, isolated
+from engines import gpu_report, isolated, registry
 from engines.contract import Availability
-from engines.cuda import opening
+from engines.cuda import opening, provider
 from engines.errors import EngineError
 from engines.gpu_report import Finding
 from realtime import doctor
@@ -49,7 +49,7 @@ def machine(
     def ask(_what: str, command: Sequence[str], hint: str, _most_s: float) -> object:
         if isinstance(answers, str):
             raise EngineError(answers, hint)
-        fine = {"device": TOLD, "kernels": {"compiled": "paste.cu"}, "onnxruntime": {"really": CUDA[0]}}
+        fine = {"device": TOLD, "kernels": {"compiled": "paste.cu"}, "onnxruntime": {"really": CUDA[0], "why": ""}}
         return {**fine, **(answers if isinstance(answers, dict) else {})}[command[-1]]
 
     monkeypatch.setattr(opening, "ask_driver", lambda: gpu)
@@ -58,6 +58,7 @@ def machine(
     monkeypatch.setattr(gpu_report, "probe_tensorrt", lambda: TRT)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: list(providers))
     monkeypatch.setattr(isolated, "ask", ask)
+    provider.tried.cache_clear()
     return {f"{check.area}: {check.name}": check for check in examine_gpu()}
 
 
@@ -111,9 +112,25 @@ def test_either_back_end_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_provider_that_is_listed_and_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = machine(monkeypatch, answers={"onnxruntime": {"really": "CPUExecutionProvider"}})
-    assert found["gpu: ONNX Runtime's CUDA"].found.endswith("has it, but it does not start")
-    assert "cuDNN" in found["networks: 2 ONNX Runtime CUDA"].fix
+    found = machine(monkeypatch, answers={"onnxruntime": {"really": "CPUExecutionProvider", "why": "no libcudnn.so.9"}})
+    assert found["gpu: ONNX Runtime's CUDA"].found == "ONNX Runtime's CUDA does not start: no libcudnn.so.9"
+    assert "onnxruntime-gpu[cuda,cudnn]" in found["networks: 2 ONNX Runtime CUDA"].fix
+
+
+def test_an_onnx_runtime_that_lost_its_files_is_broken_and_doctor_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As pip leaves it where one of the two packages that share its folder is uninstalled."""
+    monkeypatch.setattr(registry, "probe", lambda *_: Availability(False, "is installed but does not load", "mend it"))
+    found = machine(monkeypatch)
+    assert found["gpu: ONNX Runtime's CUDA"].found == "is installed but does not load"
+    (tmp_path / "lost").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(doctor, "PACKAGES", {"onnxruntime": "lost"})
+    checks = {check.name: check for check in doctor.CHECKS["packages"]()}
+    assert checks["onnxruntime"].state == "broken"
+    assert checks["onnxruntime"].found == "does not load: its files are gone"
+    assert checks["onnxruntime"].fix.startswith("pip install --force-reinstall onnxruntime")
 
 
 def test_kernels_that_do_not_compile_are_cupys(monkeypatch: pytest.MonkeyPatch) -> None:

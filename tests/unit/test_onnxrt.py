@@ -10,7 +10,8 @@ import pytest
 from engines import providers
 from engines.card import ModelCard
 from engines.conform import MOST_SHAPES
-from engines.contract import TensorSpec
+from engines.contract import Availability, TensorSpec
+from engines.cuda import provider
 from engines.errors import EngineError
 from engines.onnxrt import OnnxRuntimeEngine
 from engines.providers import PROVIDERS, Provider, to_try
@@ -193,7 +194,7 @@ def test_the_best_that_a_build_offers_is_tried_first(name: str, available: set[s
 def test_a_provider_that_the_build_lacks_is_refused_with_how_to_get_it() -> None:
     with pytest.raises(EngineError, match="no provider 'cuda', only cpu") as caught:
         to_try("cuda", {providers.CPU})
-    assert caught.value.hint == "pip install onnxruntime-gpu, or choose provider cpu"
+    assert caught.value.hint == f"{PROVIDERS['cuda'].install}, or choose provider cpu"
 
 
 def test_a_provider_that_nobody_knows_is_refused_with_those_there_are() -> None:
@@ -243,6 +244,7 @@ def test_a_provider_that_is_installed_but_does_not_start_is_no_silent_processor(
     if NVIDIA in ort.get_available_providers():
         pytest.skip("this build of ONNX Runtime has CUDA")
     monkeypatch.setattr(ort, "get_available_providers", lambda: [NVIDIA, providers.CPU])
+    monkeypatch.setattr(provider, "prepare", lambda: Availability(True, "as far as it knows"))
     for allow_cpu, said in (
         (True, "cuda does not start: .* would run swapper on CPU"),
         (False, "cannot load .* on cuda"),
@@ -250,3 +252,15 @@ def test_a_provider_that_is_installed_but_does_not_start_is_no_silent_processor(
         with pytest.warns(UserWarning, match="CUDA"), pytest.raises(EngineError, match=said) as caught:
             OnnxRuntimeEngine(card, path, provider="cuda", allow_cpu=allow_cpu)
         assert "driver" in caught.value.hint
+
+
+def test_a_gpu_that_cannot_be_used_is_told_in_its_own_words_and_onnx_runtime_is_not_sent_there(
+    swapper: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, card = swapper
+    monkeypatch.setattr(ort, "get_available_providers", lambda: [NVIDIA, providers.CPU])
+    monkeypatch.setattr(provider, "prepare", lambda: Availability(False, "there is no NVIDIA driver", "install it"))
+    with pytest.raises(EngineError, match=r"^cuda cannot be used: there is no NVIDIA driver$") as caught:
+        OnnxRuntimeEngine(card, path, provider="cuda", allow_cpu=True)
+    assert caught.value.hint.startswith("install it; or choose")
+    assert OnnxRuntimeEngine(card, path).runtime.endswith("1 thread, not on cuda: there is no NVIDIA driver")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engines import card, isolated, registry, store
 from engines.contract import Availability
-from engines.cuda import opening
+from engines.cuda import opening, provider
 from engines.cuda.toolkit import COMPILER
 from engines.errors import DeviceError, EngineError, ModelError, install_extra
 from engines.plan import Plan, built_plans, how_to_build
@@ -20,10 +20,7 @@ from engines.tensorrt.probe import probe as probe_tensorrt
 TRIAL = "engines.gpu_trial"
 MOST_S = 60.0
 """A first start compiles the kernels."""
-CUDA_PROVIDER = "CUDAExecutionProvider"
-INSTALL_PROVIDER = "pip uninstall onnxruntime, then pip install onnxruntime-gpu"
 UPDATE = "update the NVIDIA driver, and see whether nvidia-smi shows the GPU"
-LIBRARIES = "ONNX Runtime needs the libraries of CUDA and cuDNN 9 where the system finds them"
 
 
 class Finding(NamedTuple):
@@ -60,11 +57,11 @@ def chain(found: Sequence[Finding]) -> tuple[Finding, ...]:
     Args:
         found: what ``parts`` gave.
     """
-    gpu, *packages, provider = found
+    gpu, *packages, runtime = found
     host = registry.probe("runtime", "onnxrt")
     return (
         Finding("1 TensorRT", _all_of("in half precision, for models with a plan", [gpu, *packages])),
-        Finding("2 ONNX Runtime CUDA", _all_of("for every other model", [gpu, provider])),
+        Finding("2 ONNX Runtime CUDA", _all_of("for every other model", [gpu, runtime])),
         Finding("3 ONNX Runtime CPU", Availability(host.ok, host.reason.partition(" (")[0], host.hint)),
     )
 
@@ -156,19 +153,16 @@ def _tensorrt() -> Availability:
 
 def _provider() -> Availability:
     """Say whether ONNX Runtime runs on the GPU: a build that lists the provider may still lack its libraries."""
-    import onnxruntime as ort  # noqa: PLC0415  (half a second)
-
-    version = f"ONNX Runtime {ort.__version__}"
-    if CUDA_PROVIDER not in ort.get_available_providers():
-        return Availability(False, f"{version} is built without it", INSTALL_PROVIDER)
+    host = registry.probe("runtime", "onnxrt")
+    if not host.ok:
+        return host
+    version, _, providers = host.reason.partition(" (")
+    if provider.NAME not in providers:
+        return Availability(False, f"{version} is built without it", provider.INSTALL)
     if not opening.ask_driver().ok:
         return Availability(True, f"{version} has it; not started without a GPU")
-    told = _tried("onnxruntime", version, LIBRARIES)
-    if "error" in told:
-        return Availability(False, told["error"], told["hint"])
-    if told["really"] != CUDA_PROVIDER:
-        return Availability(False, f"{version} has it, but it does not start", LIBRARIES)
-    return Availability(True, version)
+    found = provider.probe()
+    return Availability(True, version) if found.ok else found
 
 
 def _all_of(what: str, needed: Sequence[Finding]) -> Availability:

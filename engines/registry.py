@@ -111,10 +111,13 @@ def open_best_device() -> tuple[Device, tuple[str, ...]]:
     *better, last = DEVICES
     reasons: list[str] = []
     for name in better:
+        found = probe("device", name)
         try:
-            return open_device(name), tuple(reasons)
+            if found.ok:
+                return open_device(name), tuple(reasons)
+            reasons.append(f"not {name}: {found.reason}")
         except DeviceError as error:
-            reasons.append(f"not {error.message.removeprefix('device ')}")
+            reasons.append(f"not {name}: {error.message}")
     return open_device(last), tuple(reasons)
 
 

@@ -109,3 +109,11 @@ def test_auto_never_takes_another_runtime_silently(monkeypatch: pytest.MonkeyPat
     with pytest.raises(EngineError, match="needs runtime 'litert': package no_such_package is not installed") as caught:
         open_engine(load_card("face_landmark"))
     assert caught.value.hint.startswith("pip install it")
+
+
+def test_a_better_device_that_cannot_be_used_is_named_with_its_reason_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"cuda": Availability(False, "there is no NVIDIA driver", "install it"), "cpu": Availability(True, "here")}
+    monkeypatch.setattr(registry, "probe", lambda _, name: found[name])
+    device, reasons = registry.open_best_device()
+    device.close()
+    assert reasons == ("not cuda: there is no NVIDIA driver",)

@@ -58,7 +58,9 @@ def ask(what: str, command: Sequence[str], hint: str, most_s: float) -> dict[str
     try:
         said, complaints = popen.communicate(timeout=most_s)
     except subprocess.TimeoutExpired as error:
-        raise EngineError(f"{what} did not answer within {most_s:g} s", "restart the machine, and see whether nvidia-smi answers") from error
+        raise EngineError(
+            f"{what} did not answer within {most_s:g} s", "restart the machine, and see whether nvidia-smi answers"
+        ) from error
     finally:
         _end(popen)
     try:

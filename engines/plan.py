@@ -17,7 +17,7 @@ from engines.cuda.driver import Gpu
 from engines.errors import EngineError
 from engines.folders import user_folder
 from engines.sidecar import Sidecar, note_path, note_text, read_note
-from engines.sizes import served, with_size, words
+from engines.sizes import Sizes, served, with_size, words
 from engines.store import disk
 
 PRECISION = "fp16"
@@ -195,7 +195,7 @@ def _mismatch(sidecar: Sidecar, card: ModelCard, model_sha256: str, gpu: Gpu, te
         ),
         (
             sidecar.sizes != (sizes := served(card)),
-            f"was built for pictures of {sidecar.sizes or 'one size'}, the card says {sizes or 'one size'}",
+            f"was built for pictures of {_range(sidecar.sizes)}, the card says {_range(sizes)}",
         ),
         (sidecar.tensorrt != tensorrt, f"was built by TensorRT {sidecar.tensorrt}, this is {tensorrt}"),
         (built != here, f"was built for compute capability {built}, this GPU has {here}"),
@@ -206,6 +206,10 @@ def _mismatch(sidecar: Sidecar, card: ModelCard, model_sha256: str, gpu: Gpu, te
         ),
     )
     return next((text for wrong, text in found if wrong), "")
+
+
+def _range(sizes: Sizes | None) -> str:
+    return f"{sizes}, best {words(sizes.best)}" if sizes else "one size"
 
 
 def _axes(card: ModelCard) -> list[str]:

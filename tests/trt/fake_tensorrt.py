@@ -179,7 +179,8 @@ class IExecutionContext:
     def __init__(self, trt: FakeTensorRt, logger: ILogger, engine: ICudaEngine) -> None:
         self._trt, self._logger = trt, logger
         self._session = engine._session
-        self._shapes = {name: tuple(engine.get_tensor_shape(name)) for name in engine._nodes}
+        self._planned = {name: tuple(engine.get_tensor_shape(name)) for name in engine._nodes}
+        self._shapes = dict(self._planned)
         self._kinds = {name: engine.get_tensor_dtype(name) for name in engine._nodes}
         self._inputs = list(engine._inputs)
         self._given: set[str] = set()
@@ -192,7 +193,8 @@ class IExecutionContext:
     def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
         if self._trt.fails("shape", self._logger) or name not in self._inputs:
             return False
-        least, _, most = self._trt.profile.get(name, (self._shapes[name],) * 3)
+        planned = self._planned[name]
+        least, _, most = self._trt.profile[name] if -1 in planned else (planned,) * 3
         if len(shape) != len(least) or not all(a <= n <= b for a, n, b in zip(least, shape, most, strict=True)):
             self._logger.log(ILogger.ERROR, f"Static dimension or profile mismatch of {name}: {shape}")
             return False

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from engines.contract import TensorSpec
 from engines.errors import ModelError
 from engines.folders import SHIPPED_CARDS, card_folders
-from engines.sizes import Sizes
+from engines.sizes import Sizes, words
 
 FOLDER = SHIPPED_CARDS
 """Where the cards lie that come with the program."""
@@ -73,7 +73,7 @@ def _in_order(sizes: Sizes) -> Sizes:
     """Refuse a range that is none."""
     if not all(1 <= low <= mid <= high <= MOST_PX for low, mid, high in zip(*sizes.corners, strict=True)):
         raise ValueError(
-            f"of the sizes {sizes}, best {sizes.best}, each must be at least the one before, up to {MOST_PX}"
+            f"of the sizes {sizes}, best {words(sizes.best)}, each must be at least the one before, up to {MOST_PX}"
         )
     return sizes
 

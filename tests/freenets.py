@@ -21,11 +21,12 @@ SIZES = Sizes((64, 32), (96, 64), (128, 128))
 STRIDE = 8
 
 
-def free_detector(name: str = "test_free", spelling: str = "pow", *, stiff: bool = False) -> Net:
-    """The network and its card; a stiff one has a size built in, and only works at ``SIZES.best``."""
+def free_detector(name: str = "test_free", spelling: str = "pow", *, stiff: bool = False, plain: bool = False) -> Net:
+    """The network and its card; a stiff one works at ``SIZES.best`` alone, a plain one has no norm."""
     g = Graph(np.random.default_rng(7))
     kernel = g.constant(g.rng.normal(0, 0.2, (4, 3, STRIDE, STRIDE)).astype(np.float32))
-    normed = SPELLINGS[spelling][0](g, g.add("Conv", "picture", kernel, strides=[STRIDE, STRIDE]))
+    seen = g.add("Conv", "picture", kernel, strides=[STRIDE, STRIDE])
+    normed = seen if plain else SPELLINGS[spelling][0](g, seen)
     small = g.add("MaxPool", normed, kernel_shape=[2, 2], strides=[2, 2])
     large = g.add("Resize", small, "", "", _twice(g, small, stiff=stiff), mode="nearest")
     rows = g.add("Transpose", g.add("Add", normed, large), perm=[0, 2, 3, 1])

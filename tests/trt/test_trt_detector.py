@@ -19,6 +19,7 @@ from engines.errors import EngineError
 from engines.graph import prepare
 from engines.onnxrt import OnnxRuntimeEngine
 from engines.plan import keep
+from engines.sizes import profile_of
 from engines.tensorrt.engine import TensorRtEngine
 from engines.tensorrt.open import open_planned
 from realtime.detect import Detection
@@ -60,11 +61,15 @@ def sized(card: ModelCard, path: Path, size: tuple[int, int]) -> tuple[ModelCard
 
 
 def opened(
-    free: tuple[ModelCard, Path], driver: FakeDriver, monkeypatch: pytest.MonkeyPatch, device: CudaDevice
+    free: tuple[ModelCard, Path],
+    driver: FakeDriver,
+    monkeypatch: pytest.MonkeyPatch,
+    device: CudaDevice,
+    size: tuple[int, int] | None = None,
 ) -> TensorRtEngine:
-    monkeypatch.setattr("engines.tensorrt.open.load", lambda: trt_on(driver))
+    monkeypatch.setattr("engines.tensorrt.open.load", lambda: trt_on(driver, profile=profile_of(free[0])))
     monkeypatch.setattr("engines.tensorrt.open.fingerprint", lambda *_: MODEL_SHA256)
-    return open_planned(*free, device=device)
+    return open_planned(*free, device=device, size=size)
 
 
 @pytest.fixture
@@ -107,6 +112,28 @@ def test_faces_are_those_that_the_processor_finds(
         device.finish(pixels)
     photo = pictures(data_dir)[0]
     close(ours.detect_everywhere(photo), right.detect_everywhere(photo))  # no frame, and none begun
+
+
+@pytest.mark.parametrize("size", [SIZE, (320, 320)])
+def test_one_plan_of_several_sizes_finds_the_same_faces(
+    free: tuple[ModelCard, Path],
+    size: tuple[int, int],
+    kernels: HostKernels,
+    monkeypatch: pytest.MonkeyPatch,
+    data_dir: Path,
+) -> None:
+    card, path = free
+    keep(card, plan_of(prepare(path, card).model.SerializeToString()), b"", note(card, sizes=card.sizes))
+    driver = gpu(0, kernels)
+    device = CudaDevice(driver)
+    engine = opened(free, driver, monkeypatch, device, size)
+    assert engine.inputs[0].size == size
+    ours = ScrfdDetector(card, engine, device)
+    right = ScrfdDetector(card, OnnxRuntimeEngine(sized(card, path, size)[0], path), CpuDevice())
+    for pixels in pictures(data_dir):
+        device.begin(pixels)
+        close(ours.detect(pixels), right.detect(pixels))
+        device.finish(pixels)
 
 
 def test_in_passing_what_was_seen_before_is_told_and_only_the_frame_is_waited_for(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from engines import registry
 from engines.card import load_card
+from engines.contract import Engine
+from engines.cpu import CpuDevice
+from engines.errors import EngineError
 from realtime import app
 from realtime.app import networks, show
 from realtime.config import Settings, default_layer, from_set_options, resolve
 from realtime.detect.choice import Choice
+from realtime.models import Models
 from realtime.sources import SourceInfo, SourceSpec
 from realtime.types import Size
 from tests.stage import FakeDetector, Scene
@@ -91,6 +96,26 @@ def test_a_run_has_the_optional_steps_of_its_settings_and_sheds_them_in_order(wa
         shed += [step for step in steps.split() if step in before - after]
         before = after
     assert shed == steps.split()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"),
+    [([], (640, 384)), (["input.size=640x480"], (640, 480)), (["tracking.detector=yunet"], None)],
+)
+def test_a_detector_is_opened_for_the_size_that_it_will_look_at(
+    wanted: list[str], size: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def open_engine(*arguments: object) -> Engine:
+        asked.append(arguments[-1])
+        raise EngineError("no", "try something else")
+
+    monkeypatch.setattr(registry, "open_engine", open_engine)
+    settings = made("tracking.detector=scrfd_2.5g", *wanted)
+    with Models() as models, pytest.raises(EngineError):
+        networks.choose_detector(settings, models, CpuDevice())
+    assert asked == [size]
 
 
 def test_what_looks_for_faces_is_freed_also_when_the_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:

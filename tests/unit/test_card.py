@@ -11,6 +11,8 @@ GOOD = (FOLDER / "face_landmark.toml").read_text(encoding="utf-8").replace('"fac
 
 SCALE = next(line for line in GOOD.splitlines() if line.startswith("scale"))
 
+SIZES = "[sizes]\nleast = [32, 32]\nbest = [64, 64]\nmost = [96, 96]\n"
+
 
 def write(folder: Path, text: str) -> Path:
     (folder / "mine.toml").write_text(text, encoding="utf-8")
@@ -58,6 +60,11 @@ def test_an_unknown_card_says_how_to_see_those_there_are() -> None:
         ("shape = [1, 192, 192, 3]", "shape = [1, -5, 192, 3]", "inputs.0: an axis is at least 1, or -1"),
         ("shape = [1, 192, 192, 3]", "shape = [1, 1000000000, 192, 3]", "inputs.0: a picture of 192x1000000000"),
         ('file = "face_landmark', f'file = "{60 * "a"}', "file: String should have at most"),
+        ("[decode]", f"{SIZES.replace('[64, 64]', '[16, 64]')}[decode]", "sizes: of the sizes 32x32 to 96x96"),
+        ("[decode]", f"{SIZES.replace('96', '48')}[decode]", "sizes: of the sizes 32x32 to 48x48, best 64x64"),
+        ("[decode]", f"{SIZES.replace('96', '9000')}[decode]", "sizes: of the sizes 32x32 to 9000x9000"),
+        ("[decode]", f"{SIZES.replace('[32', '[0')}[decode]", "sizes: of the sizes 0x32 to 96x96"),
+        ("[decode]", f"{SIZES}worst = [1, 1]\n[decode]", "sizes.worst: Unexpected keyword argument"),
         ("shape = [1, 192, 192, 3]", "shape = [1, 3, 192, 192]", "inputs.0: the shape of a picture is"),
     ],
 )

@@ -18,7 +18,7 @@ from realtime import geometry
 from realtime.detect import open_detector, prominence
 from realtime.detect.letterbox import Letterbox
 from realtime.detect.scrfd import ScrfdDetector, decode
-from realtime.detect.whole import GridDecode, cells, square
+from realtime.detect.whole import GridDecode, cells, looked_at, square
 from realtime.types import F32, Size
 from tests.letterboxed import laid
 
@@ -293,12 +293,39 @@ def test_the_table_opens_it_and_closing_it_frees_the_network() -> None:
         ({"key_points": ["right_eye", "left_eye", "nose", "left_mouth", "right_mouth"]}, "key points are right_eye"),
         ({"close_up_side": 100}, "side 100 is no multiple"),
         ({"side": 600}, "side 600 is no multiple of its largest stride 32"),
+        ({"strides": [8, 16, 128]}, "side 192 is no multiple of its largest stride 128"),
         ({"anchors": 2}, "anchors: Unexpected keyword argument"),
     ],
 )
 def test_a_card_whose_numbers_contradict_each_other_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ModelError, match=said):
         ScrfdDetector(replace(CARD, decode={**CARD.decode, **changes}), FixedEngine([]), CpuDevice())
+
+
+@pytest.mark.parametrize(
+    ("picture", "size"),
+    [
+        (Size(1280, 720), Size(640, 384)),
+        (Size(640, 480), Size(640, 480)),
+        (Size(720, 1280), Size(384, 640)),
+        (Size(3840, 1080), Size(640, 192)),
+        (Size(320, 320), Size(640, 640)),
+    ],
+)
+def test_what_is_looked_at_has_the_aspect_of_the_picture(picture: Size, size: Size) -> None:
+    assert looked_at(CARD, picture) == size
+    fixed = replace(CARD, inputs=(replace(CARD.inputs[0], shape=(1, 3, 640, 640)),))
+    assert looked_at(fixed, picture) is None
+
+
+@pytest.mark.parametrize("name", ["scrfd_500m", "scrfd_2.5g", "scrfd_10g"])
+@given(width=st.integers(100, 4000), height=st.integers(100, 4000))
+def test_a_plan_of_several_sizes_serves_every_picture_up_to_32_to_9(name: str, width: int, height: int) -> None:
+    card = load_card(name)
+    size = looked_at(card, Size(width, height))
+    assert card.sizes is not None
+    assert size is not None
+    assert max(width, height) * 9 > min(width, height) * 32 or not card.sizes.fault(size)
 
 
 @pytest.mark.parametrize("rows", [12800, 6400])

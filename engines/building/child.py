@@ -19,6 +19,8 @@ from engines.errors import LiveError, install_extra
 
 _POLITENESS = 5
 """Steps down in the processor's order, so that a camera that runs meanwhile does not stutter."""
+_INPUT = 0
+"""Number of the file that is listened to."""
 _ABANDONED = 3
 """Exit code where whoever asked is gone."""
 
@@ -75,8 +77,12 @@ def _own_output() -> BinaryIO:
 
 
 def _end_with_the_asker() -> None:
-    """Wait until the input ends, which it does with whoever asked, however he ended."""
-    sys.stdin.buffer.read()
+    """Wait until the input ends, which it does with whoever asked, however he ended.
+
+    Not by Python's own file: at the end of this process its lock would be held, which Python ends with a crash.
+    """
+    while os.read(_INPUT, 1):
+        pass
     os._exit(_ABANDONED)
 
 

@@ -81,7 +81,10 @@ def _picture(path: Path, spec: TensorSpec, device: CpuDevice) -> dict[str, NDArr
         data = np.frombuffer(path.read_bytes(), np.uint8)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", "check its permissions") from error
-    picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    try:
+        picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    except cv2.error as error:
+        raise ModelError(f"{path} is too large to be read: {error.err}", f"take it out of {path.parent}") from error
     if picture is None:
         raise ModelError(f"{path} is no picture", f"take it out of {path.parent}")
     width, height = spec.size

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from engines.contract import Availability
 
 MINUTE_S = 60
+DAY_MIN = 24 * 60
+MOST_MB = 1_000_000
+"""More than any GPU has."""
 MB = 1_000_000
 
 
@@ -36,14 +39,18 @@ def build(
         int, typer.Option(min=1, max=16, metavar="N", help="For faces at N times the network's own size (swap.boost).")
     ] = 1,
     size: Annotated[str, typer.Option(metavar="WxH", help="Pin a model that takes any size to this one.")] = "",
-    workspace: Annotated[int, typer.Option(min=0, metavar="MB", help="GPU memory to work in; 0: all there is.")] = 0,
+    workspace: Annotated[
+        int, typer.Option(min=0, max=MOST_MB, metavar="MB", help="GPU memory to work in; 0: all there is.")
+    ] = 0,
     level: Annotated[
         int, typer.Option(min=0, max=5, help="How long the fastest kernels are looked for; 5 is the longest.")
     ] = 3,
     strict_nans: Annotated[
         bool, typer.Option("--strict-nans", help="No shortcuts that are only right for finite numbers.")
     ] = False,
-    time_limit: Annotated[float, typer.Option(min=0.1, metavar="MIN", help="Give up after so many minutes.")] = 60,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, max=DAY_MIN, metavar="MIN", help="Give up after so many minutes.")
+    ] = 60,
     force: Annotated[bool, typer.Option("--force", help="Build it even if there is one that fits.")] = False,
 ) -> None:
     """Build the TensorRT plan of a model for the GPU of this machine; takes minutes, once."""
@@ -58,10 +65,12 @@ def build(
         raise typer.BadParameter(f"{precision} is not {', '.join(PRECISIONS)}", param_hint="--precision")
     card = load_card(name)
     _demand_boost(card, boost)
+    pinned = _read_size(size)
+    _demand_size(card, pinned)
     settings = BuildSettings(
         precision,
         boost * boost,
-        _read_size(size),
+        pinned,
         workspace * MB,
         level,
         strict_nans,
@@ -197,3 +206,15 @@ def _demand_boost(card: ModelCard, boost: int) -> None:
             f"{card.name} cannot work at {boost} times its own size",
             f"use --boost with one of: {', '.join(map(str, allowed))}",
         )
+
+
+def _demand_size(card: ModelCard, size: tuple[int, int] | None) -> None:
+    from engines.sizes import is_free
+
+    if size is None:
+        return
+    hint = "leave --size out"
+    if not any(is_free(spec) for spec in card.inputs):
+        raise ModelError(f"{card.name} takes pictures of one size, which --size cannot change", hint)
+    if card.sizes and (fault := card.sizes.fault(size)):
+        raise ModelError(f"{card.name} {fault}", hint)

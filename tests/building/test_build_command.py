@@ -115,6 +115,11 @@ def test_a_plan_that_does_not_fit_any_more_is_built_anew_and_the_reason_told(
         (["one", "--boost", "2"], 4, "one cannot work at 2 times its own size"),
         (["one", "--size", "640"], 2, "640 is no size like 640x384"),
         (["one", "--size", "0x10"], 2, "0x10 is no size like 640x384"),
+        (["one", "--size", "640x384"], 4, "one takes pictures of one size, which --size cannot change"),
+        (["scrfd_2.5g", "--size", "64x64"], 4, "scrfd_2.5g takes pictures of 192x192 to 640x640, not of 64x64"),
+        (["scrfd_2.5g", "--size", "100000x100000"], 4, "not of 100000x100000"),
+        (["one", "--time-limit", "inf"], 2, "Invalid value for '--time-limit'"),
+        (["one", "--workspace", "99999999999999999999"], 2, "Invalid value for '--workspace'"),
         (["two"], 4, "no model card 'two'"),
     ],
 )

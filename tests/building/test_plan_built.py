@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -198,6 +200,19 @@ def test_whole_numbers_are_found_out_on_pictures(mine: Path, pictures: Path) -> 
     (pictures / "a.png").write_bytes(b"no picture")
     with pytest.raises(ModelError, match=r"a\.png is no picture"):
         build(card, settings, command=REAL, force=True)
+    (pictures / "a.png").write_bytes(png_header(60_000, 60_000))
+    with pytest.raises(ModelError, match=r"a\.png is too large to be read"):
+        build(card, settings, command=REAL, force=True)
+
+
+def png_header(width: int, height: int) -> bytes:
+    """The beginning of a picture."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(9))) + chunk(b"IEND", b"")
 
 
 def test_the_note_is_json_that_a_person_can_read(make: Make) -> None:
@@ -215,3 +230,9 @@ def test_ctrl_c_of_a_run_does_not_look_like_a_failed_build(make: Make) -> None:
                 process.send_signal(signal.SIGINT)
 
     assert make(on_progress=interrupt).is_new
+
+
+def test_a_bug_in_the_process_is_told_in_its_own_words(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TENSORRT", "has a bug")
+    with pytest.raises(EngineError, match=r"ended with code 1 \(ZeroDivisionError: .*\) while building"):
+        make()

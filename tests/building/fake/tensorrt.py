@@ -174,5 +174,7 @@ class Builder:
             os.kill(os.getpid(), signal.SIGSEGV)
         if SCRIPT == "prints":
             os.write(1, b"a library talks on the standard output\n")
+        if SCRIPT == "has a bug":
+            _ = 1 // 0
         while SCRIPT == "hangs":
             time.sleep(0.05)

@@ -19,6 +19,7 @@ from engines.building import api as building_api
 from engines.building.api import TensorRtBuilder
 from engines.tensorrt import api
 from engines.tensorrt.api import PACKAGES, TensorRt
+from tests.building.test_build_network import fake as fake_builder
 from tests.conftest import ROOT
 from tests.contract.test_import_law import imported
 from tests.trt import fake_tensorrt
@@ -158,6 +159,27 @@ def test_the_fake_has_nothing_that_the_real_one_has_not(
     assert list(class_faults(name, kind, members, {})) == []
 
 
+BUILDING = {
+    "Profile": "IOptimizationProfile",
+    "Cache": "ITimingCache",
+    "Config": "IBuilderConfig",
+    "ParserError": "ParserError",
+    "OnnxParser": "OnnxParser",
+    "Builder": "Builder",
+    "IProgressMonitor": "IProgressMonitor",
+}
+"""Classes of the stand-in for the builder -> what they are called in the real bindings."""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", BUILDING)
+def test_the_fake_builder_has_nothing_that_the_real_one_has_not(
+    real: Mapping[str, Mapping[str, Any]], version: str, name: str
+) -> None:
+    members = real[version][BUILDING[name]]["members"]
+    assert list(class_faults(name, getattr(fake_builder(), name), members, {})) == []
+
+
 # --- nothing is used that is not looked at ---------------------------------------------------------------------------
 
 
@@ -206,6 +228,7 @@ WRONG = {
     "load().Runtime(logger).deserialize_cuda_engine(b'').get_tensor_name(0)": 'Item "None" of',
     "context.execute_async_v2([], 1)": '"IExecutionContext" has no attribute "execute_async_v2"',
     "context.set_input_shape('x', 3)": "incompatible type",
+    "load_builder().Builder(logger).create_optimization_profile().set_shape('x', (1, 3), (1, 3))": "Missing positional",
 }
 """Code that uses what is not in the table -> what the checker says of it."""
 

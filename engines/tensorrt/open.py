@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from engines.building.settings import BuildSettings, fixed
 from engines.card import ModelCard
+from engines.conform import fits
 from engines.contract import Device
 from engines.cuda.driver import Driver
 from engines.errors import EngineError
@@ -71,14 +72,15 @@ def _candidates(card: ModelCard, size: tuple[int, int] | None) -> list[tuple[Mod
     target = target_of(card)
     if not is_free(target):
         return [(card, card)]
-    default = fixed(card, BuildSettings())
-    sizes = served(default)
-    wanted = size or (sizes.best if sizes else target_of(default).size)
+    sizes = served(card)
+    wanted = size or (sizes.best if sizes else target_of(fixed(card, BuildSettings())).size)
+    exact = with_size(card, wanted)
     built = [plan.sidecar for plan in built_plans(card.name)]
-    single = {replace(target, shape=note.shapes[target.name]).size for note in built if not note.sizes}
+    shapes = [note.shapes.get(target.name, ()) for note in built if not note.sizes]
+    single = {replace(target, shape=shape).size for shape in shapes if fits(shape, target.shape)}
     found = [(one, one) for one in (with_size(card, each) for each in sorted(single - {wanted}))]
     if sizes and not sizes.fault(wanted) and any(note.sizes for note in built):
-        found.insert(0, (default, with_size(card, wanted)))
+        found.insert(0, (card, exact))
     if wanted in single:
-        found.insert(0, (with_size(card, wanted),) * 2)
-    return found or [(default, with_size(card, wanted))]
+        found.insert(0, (exact, exact))
+    return found or [(card if sizes else exact, exact)]

@@ -133,6 +133,15 @@ def test_a_plan_of_just_that_size_comes_first_and_one_of_another_size_last(drive
     assert runs((128, 64))[0] == (96, 96)
 
 
+def test_a_plan_of_another_network_of_that_name_is_passed_over(driver: FakeDriver) -> None:
+    other = replace(CARD, inputs=(replace(CARD.inputs[0], name="image", shape=(1, 3, 64, 96)),), sizes=None)
+    keep(other, plan_of(b"another"), b"", note(other))
+    with pytest.raises(EngineError, match="no plan of test_free in fp16 has been built"):
+        opened(driver)
+    built()
+    assert opened(driver).inputs[0].size == SIZES.best
+
+
 def test_the_range_is_part_of_where_a_plan_lies_and_of_its_note() -> None:
     plan = built()
     assert plan.path.name == "test_free.1x3x32-128x64-128.fp16.plan"

@@ -117,7 +117,9 @@ class SlottedEngine(Engine, Protocol):
     """
 
     def bind(self, slot: int, addresses: Mapping[str, int]) -> None:
-        """Say where the tensors of a slot lie. Before its first ``enqueue`` only.
+        """Say where the tensors of a slot lie, before its first ``enqueue``.
+
+        Again only when whoever bound it before has done with it: runs that were captured keep their addresses.
 
         Args:
             slot: number of the frame in flight, from 0.
@@ -283,8 +285,9 @@ class Device(Protocol):
     """Where pictures are cropped, drawn and blended; ``cpu.py`` is the reference that every other must agree with.
 
     A frame is taken up with ``begin`` and given back with ``finish``. In between its array stands for it, and so does
-    any view into it: a device with a memory of its own knows by the address which of its copies is meant, reads from
-    that copy and paints into it, while the array keeps the picture as it came. Arrays that were not begun are worked on
+    a view of any rectangle of it: a device with a memory of its own knows by the address which of its copies is meant,
+    reads from that copy and paints into it, while the array keeps the picture as it came. Such a device refuses other
+    views (mirrored, every second row), and work on a frame that was submitted. Arrays that were not begun are worked on
     where they are.
     """
 
@@ -319,7 +322,7 @@ class Device(Protocol):
         """Wait for a frame; its array then holds what was painted. Does nothing for one that was not begun.
 
         Raises:
-            DeviceError: the device failed; the array is as it came.
+            DeviceError: the device failed or is closed; the array is as it came.
         """
 
     def lane(self, plan: CropPlan, engine: Engine) -> Lane:
@@ -327,10 +330,11 @@ class Device(Protocol):
 
         Args:
             plan: what is done.
-            engine: any: one that is no ``SlottedEngine`` of this device is run on the host.
+            engine: any: one that is no ``SlottedEngine`` of this device is run on the host. One that is has memory for
+                one lane: whoever asks with the same plan again is given that one, and shares it.
 
         Raises:
-            DeviceError: there is no memory for it.
+            DeviceError: there is no memory for it, or the engine has a lane with another plan.
         """
 
     def close(self) -> None:

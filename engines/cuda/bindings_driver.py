@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import metadata
 from typing import Any
 
@@ -108,7 +108,8 @@ class BindingsBuffer:
         if self.address:
             address, self.address = self.address, 0
             self._driver.forget(self)
-            call(cu.cuMemFree, address)
+            with suppress(DeviceError):  # a GPU that has failed has nothing to give back, and has told so
+                call(cu.cuMemFree, address)
 
 
 class BindingsPinned:
@@ -126,7 +127,8 @@ class BindingsPinned:
             address, self._address = self._address, 0
             self.array = np.empty(0, np.uint8)
             self._driver.forget(self)
-            call(cu.cuMemFreeHost, address)
+            with suppress(DeviceError):  # see above
+                call(cu.cuMemFreeHost, address)
 
 
 class BindingsDriver(BaseDriver):

@@ -28,7 +28,8 @@ class LaneBuffers:
         warm: count of the slot's frames when a plain run came first, 0 before. The first run of a network sets things
             up, so it must have happened before another is captured.
         capturable: capturing has not failed.
-        measured: the latest output was.
+        measured: the range of the latest output was.
+        toned: so was its tone.
         results: pinned arrays that the outputs come back to, of a lane that only reads.
     """
 
@@ -39,7 +40,7 @@ class LaneBuffers:
         self.graph: Graph | None = None
         self.graph_from = 0
         self.warm = 0
-        self.measured = False
+        self.measured = self.toned = False
         self.capturable = True
         with ExitStack() as on_failure:
             on_failure.callback(self.free)

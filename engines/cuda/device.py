@@ -24,6 +24,7 @@ from engines.cpu import CpuDevice
 from engines.cuda import opening
 from engines.cuda.drawing import Drawing
 from engines.cuda.driver import Driver
+from engines.cuda.idle import wait_until_idle
 from engines.cuda.lane import CudaLane
 from engines.cuda.lanes import HostedLane, SlottedLane
 from engines.cuda.slot import Slot
@@ -62,10 +63,12 @@ class CudaDevice:
             on_failure.pop_all()
 
     def _open(self, on_failure: ExitStack) -> None:
-        self._copy_in, self._detect, self._swap, self.blend, self._copy_out = (
+        self._streams = tuple(
             self.driver.stream(name, urgent=name in ("swap", "blend"))
             for name in ("copy in", "detect", "swap", "blend", "copy out")
         )
+        self._copy_in, self._detect, self._swap, self.blend, self._copy_out = self._streams
+        self._idle = self.driver.event()
         self._slots: list[Slot] = []
         for number in range(SLOTS):
             self._slots.append(Slot(number, self.driver))
@@ -93,6 +96,7 @@ class CudaDevice:
 
     def begin(self, pixels: NDArray[np.uint8]) -> None:
         """Send the picture up."""
+        self._demand_open()
         if self.slot_of(pixels) is not None:
             raise DeviceError("this frame is in flight already", "report this as a bug")
         slot = self._free_slot()
@@ -117,10 +121,10 @@ class CudaDevice:
 
     def submit(self, pixels: NDArray[np.uint8]) -> None:
         """Let the painted part come back."""
+        self._demand_open()
         slot = self.slot_of(pixels)
         if slot is None or slot.submitted:
             return
-        slot.submitted = True
         with self.driver.range("submit"):
             # What only looked at the picture ends here too: the slot is used again after this.
             self.blend.record(slot.painted)  # once more: a paint that broke off half-way counts too
@@ -130,9 +134,11 @@ class CudaDevice:
                 with slot.laps.lap(self._copy_out):
                     slot.fetch_changed(self._copy_out)
             self._copy_out.record(slot.downloaded)
+        slot.submitted = True  # only now: what broke off is tried again, or the frame would seem to be back
 
     def finish(self, pixels: NDArray[np.uint8]) -> Report:
         """Wait for the frame."""
+        self._demand_open()
         slot = self.slot_of(pixels)
         if slot is None:
             return Report()
@@ -143,6 +149,9 @@ class CudaDevice:
             failures = slot.failures()
             slot.put_back()
             return Report(failures, slot.laps.total_ms())
+        except DeviceError:
+            wait_until_idle(self._idle, *self._streams)  # the slot's memory is written to again
+            raise
         finally:
             slot.end()
 
@@ -151,13 +160,28 @@ class CudaDevice:
 
         What a network on the host only reads stays there: it looks at the picture as it came.
         """
+        self._demand_open()
         if plan.picture < 0 and not isinstance(engine, SlottedEngine):
             return HostLane(self.host, plan, engine)
         stream = self._swap if plan.picture >= 0 else self._detect
-        kind = SlottedLane if isinstance(engine, SlottedEngine) else HostedLane
-        made = kind(self, plan, engine, stream, SLOTS)
-        self.lanes.append(made)
+        if isinstance(engine, SlottedEngine):
+            made = self._lane_of(plan, engine) or SlottedLane(self, plan, engine, stream, SLOTS)
+        else:
+            made = HostedLane(self, plan, engine, stream, SLOTS)
+        if made not in self.lanes:
+            self.lanes.append(made)
         return made
+
+    def _lane_of(self, plan: CropPlan, engine: Engine) -> CudaLane | None:
+        """The lane that an engine has already: it is bound to the memory of one, and a second would take it away."""
+        there = next((lane for lane in self.lanes if lane.engine is engine), None)
+        if there is not None and there.plan != plan:
+            raise DeviceError(f"the network of {there.plan.name} is in use for something else", "report this as a bug")
+        return there
+
+    def _demand_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"{self.name} is closed", "open it again")
 
     def slot_of(self, pixels: NDArray[np.uint8]) -> Slot | None:
         """The slot of a frame that has begun, ``None`` for any other picture."""
@@ -173,6 +197,7 @@ class CudaDevice:
         opacity: NDArray[np.float32],
     ) -> None:
         """Draw into a frame that has begun, or on the host into any other picture."""
+        self._demand_open()
         slot = self.slot_of(picture)
         if slot is None:
             self.host.draw(picture, mesh, attributes, triangles, texture, opacity)
@@ -203,14 +228,16 @@ class CudaDevice:
         self.host.unwrap(picture, mesh, facing, corners, weights, out, seen)
 
     def close(self) -> None:
-        """Free everything, the last made first."""
+        """Wait for what is under way and free everything, the last made first, each even if another fails."""
         if self._closed:
             return
         self._closed = True
-        with self.driver.attached():
-            for lane in reversed(tuple(self.lanes)):
-                lane.close()
-            self._drawing.free()
-            for slot in reversed(self._slots):
-                slot.free()
-        self.driver.close()
+        with ExitStack() as last_first:
+            last_first.callback(self.driver.close)
+            last_first.enter_context(self.driver.attached())
+            for slot in self._slots:
+                last_first.callback(slot.free)
+            last_first.callback(self._drawing.free)
+            for lane in self.lanes:
+                last_first.callback(lane.close)
+            last_first.callback(wait_until_idle, self._idle, *self._streams)

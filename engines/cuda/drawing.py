@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engines.cuda import blocks
 from engines.cuda.driver import Buffer, Driver, Pinned, Stream
+from engines.cuda.idle import wait_until_idle
 from engines.cuda.lane import THREADS, grid_for
 from engines.cuda.slot import Slot
 from engines.errors import DeviceError
@@ -37,7 +38,7 @@ class Constants:
 
     def _send(self, array: NDArray[Any]) -> tuple[NDArray[Any], Pinned, Buffer]:
         if len(self._kept) == MOST_CONSTANTS:
-            self.wait_until_idle()  # work that uses it may be under way
+            wait_until_idle(self._idle, self._stream)  # work that uses it may be under way
             _free(self._kept.pop(next(iter(self._kept))))
         pinned = self._driver.pinned(array.nbytes, "constant of a mesh, sent")
         try:
@@ -48,12 +49,6 @@ class Constants:
         np.copyto(pinned.array, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         self._driver.copy_in(buffer.address, pinned.array, self._stream)
         return array, pinned, buffer  # the array too: its address is another's as soon as it is gone
-
-    def wait_until_idle(self) -> None:
-        """Wait for everything that the stream was given."""
-        self._stream.record(self._idle)
-        with suppress(DeviceError):  # a GPU that has failed does nothing any more
-            self._idle.wait()
 
     def free(self) -> None:
         """Free all; the stream must be idle."""
@@ -97,7 +92,7 @@ class Drawing:
     """
 
     def __init__(self, driver: Driver, blend: Stream) -> None:
-        self._driver, self._blend = driver, blend
+        self._driver, self._blend, self._idle = driver, blend, driver.event()
         self._constants = Constants(driver, blend)
         self._rooms: dict[int, _Room] = {}
 
@@ -150,7 +145,7 @@ class Drawing:
 
     def free(self) -> None:
         """Free everything, once nothing uses it."""
-        self._constants.wait_until_idle()
+        wait_until_idle(self._idle, self._blend)
         self._constants.free()
         for room in self._rooms.values():
             room.free()
@@ -175,7 +170,7 @@ class Drawing:
         room = self._rooms.get(number)
         if room is None or any(nbytes > room.sizes[name] for name, nbytes in sizes.items()):
             if room is not None:
-                self._constants.wait_until_idle()  # a face before this one may be under way
+                wait_until_idle(self._idle, self._blend)  # a face before this one may be under way
                 self._rooms.pop(number).free()
                 sizes = {name: max(nbytes, room.sizes[name]) for name, nbytes in sizes.items()}
             room = self._rooms[number] = _Room(self._driver, number, sizes)

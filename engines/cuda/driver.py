@@ -88,7 +88,7 @@ class Buffer(Protocol):
         """Size."""
 
     def free(self) -> None:
-        """Give it back. Safe to call twice."""
+        """Give it back. Safe to call twice, and on a GPU that has failed."""
 
 
 class Pinned(Protocol):
@@ -99,7 +99,7 @@ class Pinned(Protocol):
         """(nbytes,) uint8 view; who writes to it while a copy is under way spoils the copy."""
 
     def free(self) -> None:
-        """Give it back. Safe to call twice."""
+        """Give it back. Safe to call twice, and on a GPU that has failed."""
 
 
 class Graph(Protocol):

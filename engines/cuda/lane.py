@@ -9,7 +9,6 @@ where it lies, by a lane of the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from engines.cuda import blocks
 from engines.cuda.blocks import Block, Rectangle
 from engines.cuda.buffers import EXTENTS, LaneBuffers, pixels_of, sized
 from engines.cuda.driver import Driver, Kernel, Stream
+from engines.cuda.idle import wait_until_idle
 from engines.cuda.slot import Paint, Part, Slot
 from engines.errors import DeviceError
 from engines.lane import HostLane
@@ -55,10 +55,14 @@ class CudaLane:
         engine: that runs the network.
         stream: where it runs.
         slots: frames in flight.
+
+    Attributes:
+        plan: what is done.
+        engine: that runs the network.
     """
 
     def __init__(self, studio: Studio, plan: CropPlan, engine: Engine, stream: Stream, slots: int) -> None:
-        self._studio, self._plan, self._engine, self._stream = studio, plan, engine, stream
+        self._studio, self.plan, self.engine, self._stream = studio, plan, engine, stream
         self._driver = studio.driver
         self._host = HostLane(studio.host, plan, engine)
         self._outputs = tuple(sized(spec, plan, engine) for spec in self._kept())
@@ -87,6 +91,7 @@ class CudaLane:
         self, pixels: NDArray[np.uint8], picture_from_crop: NDArray[np.float64], others: Mapping[str, NDArray[Any]]
     ) -> None:
         """Enqueue the cut and the run."""
+        self._demand_open()
         slot = self._slot = self._studio.slot_of(pixels)
         if slot is None:
             self._host.start(pixels, picture_from_crop, others)
@@ -98,7 +103,7 @@ class CudaLane:
         if slot.touched:  # a face before this one: its picture is to be seen, and its buffers are these
             self._stream.wait_for(slot.painted)
         try:
-            with self._driver.range(self._plan.name), slot.laps.lap(self._stream):
+            with self._driver.range(self.plan.name), slot.laps.lap(self._stream):
                 block = np.zeros(1, blocks.CROP)
                 blocks.write_crop(block, picture_from_crop, part.size, slot.pitch)
                 slot.staging.send(block, mine.crop.address, self._stream)
@@ -110,12 +115,14 @@ class CudaLane:
 
     def outputs(self) -> tuple[NDArray[Any], ...]:
         """Wait for the outputs."""
+        self._demand_open()
         return self._host.outputs() if self._slot is None else self._read(self._slot, self._buffers[self._slot.number])
 
     def tones(
         self, who: int, weight: NDArray[np.float32], before: NDArray[np.float32], after: NDArray[np.float32]
     ) -> None:
         """Measure; the figures of a person who is known are those of an earlier frame."""
+        self._demand_open()
         if self._slot is None:
             self._host.tones(who, weight, before, after)
             return
@@ -141,6 +148,7 @@ class CudaLane:
         retouch: Callable[[NDArray[np.uint8]], None] | None = None,
     ) -> None:
         """Enqueue the paste."""
+        self._demand_open()
         if self._slot is None:
             self._host.paint(who, pixels, picture_from_crop, opacity, gain, offset, retouch)
             return
@@ -148,19 +156,20 @@ class CudaLane:
             raise DeviceError("a GPU cannot retouch what it pastes", "set engine.device to cpu")
         slot, mine = self._started()
         assert self._part is not None
-        blend, part, plan = self._studio.blend, self._part, self._plan
+        blend, part, plan = self._studio.blend, self._part, self.plan
         placed = blocks.place(opacity, picture_from_crop, part.size)
-        block = np.zeros(1, blocks.PASTE)
-        blocks.write_paste(block, placed, gain, offset, slot.pitch, (plan.least_range, plan.least_deviation))
         if not mine.measured:
             self._measure_now(slot, mine, NOWHERE)
+        block = np.zeros(1, blocks.PASTE)
+        least = plan.least_range, plan.least_deviation if mine.toned else 0.0
+        blocks.write_paste(block, placed, gain, offset, slot.pitch, least)
         slot.wait_for_readers(blend)
         with self._driver.range(f"paste {plan.name}"), slot.laps.lap(blend):
             slot.staging.send(block, mine.paste.address, blend)
             slot.staging.send(opacity, mine.opacity.address, blend)
             self._paste_now(part, mine, placed.rectangle)
             measured = slot.staging.fetch(mine.result.address, blocks.MEASURED, blend)
-        slot.paints.append(Paint(who, plan, measured, self._keep))
+        slot.paints.append(Paint(who, plan, measured, self._keep if mine.toned else None))
         slot.paint_into(part.in_frame(placed.rectangle), blend)
 
     def close(self) -> None:
@@ -168,16 +177,14 @@ class CudaLane:
         if self in self._studio.lanes:
             self._studio.lanes.remove(self)
         if self._buffers:
-            self._wait_until_idle()
+            wait_until_idle(self._idle, self._stream, self._studio.blend)
         for mine in self._buffers:
             mine.free()
         self._buffers.clear()
 
-    def _wait_until_idle(self) -> None:
-        for stream in (self._stream, self._studio.blend):
-            stream.record(self._idle)
-            with suppress(DeviceError):  # a GPU that has failed does nothing any more
-                self._idle.wait()
+    def _demand_open(self) -> None:
+        if not self._buffers:
+            raise DeviceError(f"the lane of {self.plan.name} is closed", "report this as a bug")
 
     def _kept(self) -> Sequence[TensorSpec]:
         """Outputs of the engine that lie on the device."""
@@ -203,7 +210,7 @@ class CudaLane:
 
     def _cut_now(self, mine: LaneBuffers) -> None:
         assert self._part is not None
-        spec = self._plan.target
+        spec = self.plan.target
         self._cut.launch(
             self._stream,
             grid_for(pixels_of(spec)),
@@ -233,11 +240,11 @@ class CudaLane:
                     np.int32(EXTENTS),
                     weight,
                     np.uint64(mine.result.address),
-                    *blocks.worth_arguments(self._plan.target),
+                    *blocks.worth_arguments(self.plan.target),
                     *layout,
                 ),
             )
-        mine.measured = True
+        mine.measured, mine.toned = True, weight != NOWHERE
         self._stream.record(mine.made)
 
     def _paste_now(self, part: Part, mine: LaneBuffers, rectangle: Rectangle) -> None:
@@ -259,6 +266,7 @@ class CudaLane:
     def _started(self) -> tuple[Slot, LaneBuffers]:
         if self._slot is None or self._slot.pixels is None or self._slot.count != self._count:
             raise DeviceError("this frame has been finished", "report this as a bug")
+        self._slot.demand_workable()
         return self._slot, self._buffers[self._slot.number]
 
     def _keep(self, who: int, measured: Block) -> None:

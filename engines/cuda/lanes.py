@@ -20,16 +20,16 @@ class SlottedLane(CudaLane):
     """A lane whose engine computes in the device's memory."""
 
     def _kept(self) -> Sequence[TensorSpec]:
-        return self._engine.outputs
+        return self.engine.outputs
 
     def _bind(self) -> None:
         for slot, mine in enumerate(self._buffers):
-            addresses = {self._plan.target.name: mine.target.address}
+            addresses = {self.plan.target.name: mine.target.address}
             self._slotted.bind(slot, addresses | {name: output.address for name, output in mine.outputs.items()})
 
     @property
     def _slotted(self) -> SlottedEngine:
-        return self._engine  # type: ignore[return-value]  # who makes this lane has looked
+        return self.engine  # type: ignore[return-value]  # who makes this lane has looked
 
     def _run(
         self,
@@ -71,7 +71,7 @@ class SlottedLane(CudaLane):
                 self._cut_and_run(slot, mine)
         except (DeviceError, EngineError) as error:
             mine.capturable = False  # a graph saves launches, and nothing else depends on it
-            remark = f"{self._plan.name} runs without a CUDA graph: {error.message}"
+            remark = f"{self.plan.name} runs without a CUDA graph: {error.message}"
             if remark not in self._studio.remarks:
                 self._studio.remarks.append(remark)
             return None
@@ -101,7 +101,7 @@ class HostedLane(CudaLane):
     """
 
     def _kept(self) -> Sequence[TensorSpec]:
-        return (self._engine.outputs[self._plan.picture],)
+        return (self.engine.outputs[self.plan.picture],)
 
     def _run(
         self,
@@ -111,7 +111,7 @@ class HostedLane(CudaLane):
         picture_from_crop: NDArray[np.float64],
         others: Mapping[str, NDArray[Any]],
     ) -> None:
-        plan = self._plan
+        plan = self.plan
         piece = slot.staging.take(nbytes_of(plan.target))
         target = piece.view(plan.target.dtype).reshape(plan.target.shape)
         if slot.touched:

@@ -14,6 +14,7 @@ from engines.cuda.blocks import NOWHERE, Block, Rectangle
 from engines.cuda.driver import Buffer, Driver, Event, Pinned, Stream
 from engines.cuda.laps import Laps
 from engines.cuda.staging import Staging
+from engines.errors import DeviceError
 from engines.lane import no_picture, one_colour
 
 
@@ -25,13 +26,13 @@ class Paint:
         who: number of the person.
         plan: of the lane.
         measured: what the kernels said; valid when the frame is finished.
-        keep: takes the tones of a face that was painted.
+        keep: takes the tones of a face that was painted, ``None`` where nobody has measured them.
     """
 
     who: int
     plan: CropPlan
     measured: Block
-    keep: Callable[[int, Block], None]
+    keep: Callable[[int, Block], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +148,30 @@ class Slot:
         return self.picture.pitch
 
     def part_of(self, view: NDArray[np.uint8]) -> Part:
-        """Where a view into the frame lies on the device."""
+        """Where a view into the frame lies on the device.
+
+        Raises:
+            DeviceError: it is no rectangle of the frame; kernels know no other way from pixel to pixel. Or the frame is
+                on its way back.
+        """
+        self.demand_workable()
         assert self.pixels is not None
         assert self.picture is not None
         offset = view.ctypes.data - self.pixels.ctypes.data
         top, bytes_in = divmod(offset, self.picture.pitch)
-        left = bytes_in // 3
-        rectangle = Rectangle(left, top, left + view.shape[1], top + view.shape[0])
-        return Part(rectangle, self.picture.device.address + offset)
+        left, (height, width) = bytes_in // 3, view.shape[:2]
+        steps = zip(view.shape, view.strides, self.pixels.strides, strict=False)
+        whole = view.shape[2:] == (3,) and all(n == 1 or mine == step for n, mine, step in steps)
+        if not whole or left + width > self.picture.width or top + height > self.picture.height:
+            raise DeviceError(
+                f"{view.shape} in steps of {view.strides} bytes is no rectangle of its frame", "report this as a bug"
+            )
+        return Part(Rectangle(left, top, left + width, top + height), self.picture.device.address + offset)
+
+    def demand_workable(self) -> None:
+        """Raise ``DeviceError`` where the frame is on its way back: nobody would see what is painted into it now."""
+        if self.submitted:
+            raise DeviceError("this frame is on its way back", "report this as a bug")
 
     def wait_for_readers(self, stream: Stream) -> None:
         """Let what paints wait for every lane of this frame: for the one whose output it is, and for those that look.
@@ -194,7 +211,8 @@ class Slot:
         for paint in self.paints:
             measured = paint.measured[0]
             if measured["painted"]:
-                paint.keep(paint.who, measured)
+                if paint.keep is not None:
+                    paint.keep(paint.who, measured)
                 continue
             low, high = float(measured["low"]), float(measured["high"])
             if high - low >= paint.plan.least_range:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.cuda.driver import Gpu, Graph, OutOfMemoryError, Stream
+from engines.cuda.words import failure
 from engines.errors import DeviceError
 from tests.cuda.fake_parts import POISON, FakeEvent, FakeGraph, FakeKernel, FakeMemory, FakeStream, OrderError, Work
 from tests.cuda.races import Races, Use
@@ -37,6 +38,7 @@ class FakeDriver:
         seed: of the order in which ready work runs beside what is waited for; ``None`` runs nothing beside it.
         deaf_to: a wait of the program that is left out: ``(function, who waits, what recorded the event)``.
         memory_bytes: of the device.
+        dead: work has failed on it: every call is refused from then on, as by a real one.
         forgotten: what closing found that the program had not freed.
     """
 
@@ -58,7 +60,7 @@ class FakeDriver:
         self._sent: dict[tuple[int, int], bytes] = {}
         self.heard: set[Wait] = set()
         self.capturing: tuple[FakeStream, list[Work]] | None = None
-        self.sealed = self.closed = False
+        self.sealed = self.closed = self.dead = False
         self.waits = self.now = self.graphs = 0
         self._random = random.Random(self.seed)
         self._meddling = False
@@ -123,7 +125,15 @@ class FakeDriver:
         self._demand_open(what)
         return FakeMemory(self, nbytes, ("pinned", what, nbytes))
 
+    def demand_alive(self) -> None:
+        """Refuse to work on a GPU that has failed or is closed."""
+        if self.dead:
+            raise failure("anything", "an illegal memory access was encountered")
+        if self.closed:
+            raise failure("anything", "invalid device context")
+
     def _demand_open(self, what: str) -> None:
+        self.demand_alive()
         if self.sealed:
             raise OrderError(f"{what} was allocated within the loop")
 

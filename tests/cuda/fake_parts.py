@@ -55,6 +55,7 @@ class FakeEvent:
         self.happened_at = -1
 
     def wait(self) -> None:
+        self._driver.demand_alive()
         self._driver.waits += 1
         if self._driver.capturing is not None:
             raise DeviceError("operation not permitted when stream is capturing", "do not wait while capturing")
@@ -89,6 +90,7 @@ class FakeStream:
         after: tuple[FakeStream, int] | None = None,
         uses: Sequence[Use] = (),
     ) -> None:
+        self._driver.demand_alive()
         if self._driver.capturing is not None and self._driver.capturing[0] is self:
             if after is not None:
                 raise DeviceError("unjoined work", "wait before the capture begins")
@@ -160,7 +162,8 @@ class FakeMemory:
 
     def free(self) -> None:
         if self._line in self._driver.lines and self.nbytes:
-            self._driver.races.host(f"freeing {self._line[1]}", self.whole)
+            if not self._driver.dead:  # nothing is under way on one that has failed
+                self._driver.races.host(f"freeing {self._line[1]}", self.whole)
             self._driver.lines.remove(self._line)
             self._driver.memory.remove(self)
             self._driver.freed.append(self.array)  # kept: what still reads it reads poison, not another's memory

@@ -85,11 +85,16 @@ def refusals(driver: Driver) -> dict[str, list[str]]:
 def breaking(driver: Driver) -> dict[str, Any]:
     """Let work fail on the device, and see how the program hears of it; nothing can be done with the GPU after that."""
     stream, memory, sent = driver.stream("s"), driver.buffer(100, "memory"), filled(driver, numbers(100))
+    left = driver.buffer(100, "left")
     driver.copy_in(memory.address, sent.array, stream)
     memory.free()
     ended = driver.event()
     stream.record(ended)
-    return {"told": refused(ended.wait), "later": refused(lambda: driver.buffer(100, "more"))}
+    return {
+        "told": refused(ended.wait),
+        "later": refused(lambda: driver.buffer(100, "more")),
+        "freeing": refused(left.free) + refused(sent.free),
+    }
 
 
 def main(target: str) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def test_a_mask_that_a_network_makes_is_read_before_its_picture_is_painted(kerne
 def test_what_an_engine_refuses_spoils_no_other_frame(kernels: HostKernels) -> None:
     right = on_cpu(faces=1).play(film(8), 1)
     run = on_gpu(FakeDriver(kernels), faces=1)
-    frames, engine = film(8), cast(Any, run.swap)._engine
+    frames, engine = film(8), cast(Any, run.swap).engine
     for number, pixels in enumerate(frames):
         engine.fails = number in REFUSED
         if engine.fails:

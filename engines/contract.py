@@ -275,10 +275,12 @@ class Report:
     Attributes:
         failures: what was not painted.
         laps_ms: time on the device by the name of the step; empty where it was not measured.
+        remarks: what does not run as well as it should, and why, in words; each in one report only.
     """
 
     failures: Sequence[Failure] = ()
     laps_ms: Mapping[str, float] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
 
 
 class Device(Protocol):

@@ -80,7 +80,7 @@ class Pipeline:
         painters: they paint over.
         guard: decides what is shown instead of a face that was not swapped.
         meter: gets the laps, and a counter ``failed <kind>`` for each kind of failure.
-        on_event: told in words of each kind of failure, the first time.
+        on_event: told in words of each kind of failure, the first time, and of what the device remarks.
     """
 
     def __init__(
@@ -171,6 +171,8 @@ class Pipeline:
         report = begun.painters.device.finish(pixels)
         for step, cost_ms in report.laps_ms.items():
             self._meter.note_lap(f"gpu {step}", cost_ms)
+        for remark in report.remarks:
+            self._on_event(remark)
         failed = set()
         for who, error, bares in report.failures:
             if bares:

@@ -48,7 +48,7 @@ class CudaDevice:
 
     Attributes:
         host: works on what lies on the host.
-        remarks: what does not run as well as it should, and why, for ``doctor``.
+        remarks: what does not run as well as it should, and why.
         blend: the stream that paints.
         lanes: those that are open.
     """
@@ -56,7 +56,7 @@ class CudaDevice:
     def __init__(self, driver: Driver | None = None) -> None:
         self.driver = driver or opening.open_driver()
         self.host, self.remarks, self.lanes = CpuDevice(), list[str](), list[CudaLane]()
-        self._next, self._closed = 0, False
+        self._next, self._told, self._closed = 0, 0, False
         with ExitStack() as on_failure:
             on_failure.callback(self.driver.close)
             self._open(on_failure)
@@ -148,7 +148,8 @@ class CudaDevice:
                 slot.downloaded.wait()
             failures = slot.failures()
             slot.put_back()
-            return Report(failures, slot.laps.total_ms())
+            told, self._told = self._told, len(self.remarks)
+            return Report(failures, slot.laps.total_ms(), tuple(self.remarks[told:]))
         except DeviceError:
             wait_until_idle(self._idle, *self._streams)  # the slot's memory is written to again
             raise

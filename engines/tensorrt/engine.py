@@ -93,7 +93,7 @@ class TensorRtEngine(CardEngine):
         return self._host.run(tensors)
 
     def close(self) -> None:
-        """See :class:`engines.contract.Engine`; nothing that was enqueued may be under way."""
+        """See :class:`engines.contract.Engine`; what was enqueued ends before."""
         closing: list[HostRun | Slot | Session | Shelf | None] = [self._host, *self._slots]
         for part in (*closing, self._session, self._shelf):  # contexts, then the plan and TensorRT, then memory
             if part is not None:

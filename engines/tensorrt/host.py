@@ -47,10 +47,10 @@ class HostRun:
             self._from_host, self._to_host = (self._kept(driver.pinned(n, what)) for n in (given_bytes, made_bytes))
             self._read, self._written = (self._kept(driver.buffer(n, what)) for n in (given_bytes, made_bytes))
             slot.bind({target.name: self._read.address} | {n: self._written.address + p.start for n, p in made.items()})
+            self._stream, self._done = driver.stream(f"{card.name} for the host"), driver.event()
             on_failure.pop_all()
         self._input = given[target.name].of(self._from_host.array)
         self._outputs = tuple(part.of(self._to_host.array) for part in made.values())
-        self._stream, self._done = driver.stream(f"{card.name} for the host"), driver.event()
 
     def run(self, tensors: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
         """Run once; see :class:`engines.contract.Engine`. ``tensors`` are those of the card, checked."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engines.card import ModelCard
 from engines.conform import check_result, check_tensor
 from engines.cuda.driver import Buffer, Driver
+from engines.cuda.idle import wait_until_idle
 from engines.errors import EngineError
 from engines.plan import target_of
 from engines.tensorrt.api import IExecutionContext
@@ -42,6 +43,8 @@ class Slot:
         self._card, self._driver, self._session, self._shelf, self._number = card, driver, session, shelf, number
         self._others = {spec.name: spec for spec in card.inputs if spec.name != target_of(card).name}
         self._given: dict[str, bytes] = {}
+        self._idle = driver.event()
+        self._stream = 0  # that it was run on, captured runs included
         self._bound = False
         size = max(session.scratch_bytes, 1)
         self._scratch: Buffer = driver.buffer(size, f"{card.name}: scratch of slot {number}")
@@ -88,10 +91,13 @@ class Slot:
             raise EngineError(
                 f"{self._card.name} cannot run: slot {self._number} lacks {lacks}", "report this as a bug"
             )
+        self._stream = stream
         self._session.demand(self._running.execute_async_v3(stream), "does not start a run")
 
     def close(self) -> None:
-        """Let go of the context, then of its memory; no run may be under way. Safe to call twice."""
+        """Wait for its runs, let go of the context, then of its memory. Safe to call twice."""
+        if self._stream and self._context is not None:
+            wait_until_idle(self._idle, self._driver.stream_of(self._stream))
         self._context = None
         self._scratch.free()
 

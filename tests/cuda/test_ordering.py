@@ -127,7 +127,9 @@ def test_a_graph_that_cannot_be_captured_is_said_and_costs_no_picture(kernels: H
     run = on_gpu(driver)
     assert apart(run.play(film(8), 2), right) <= 3
     assert isinstance(run.device, CudaDevice)
-    assert "swapper runs without a CUDA graph: the stream cannot be captured" in run.device.remarks
+    remark = "swapper runs without a CUDA graph: the stream cannot be captured"
+    assert remark in run.device.remarks
+    assert [said for report in run.reports for said in report.remarks].count(remark) == 1
     assert driver.graphs == 0
 
 

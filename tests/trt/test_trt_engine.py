@@ -310,6 +310,40 @@ def test_contexts_go_first_then_the_plan_then_tensorrt() -> None:
         on.engine.enqueue(0, 1000)
 
 
+@pytest.mark.parametrize("captured", [False, True])
+def test_what_it_was_given_ends_before_it_is_closed(captured: bool) -> None:
+    on = opened()
+    stream = on.driver.stream("swap")
+    seat = Seat(on, 0, stream)
+    target, source = inputs(on.net)
+    result = seat.start(target, source)
+    if captured:
+        result()
+        with on.driver.capture(stream) as graphs:
+            on.engine.enqueue(0, stream.handle)
+        graphs[0].launch(stream)
+    done = on.driver.event()
+    stream.record(done)
+    on.engine.close()
+    done.wait()
+    np.testing.assert_allclose(result(), right(on.net, target, source)[0], atol=1e-5)
+    assert on.trt.ended == ["context"] * 2 + ["engine", "runtime"]
+
+
+def test_a_run_for_the_host_that_cannot_be_set_up_keeps_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    on = opened()
+    before = on.driver.allocations()
+
+    def refuse(*_: Any) -> None:
+        raise DeviceError("the GPU failed at making a stream", "try again")
+
+    monkeypatch.setattr(on.driver, "stream", refuse)
+    with pytest.raises(DeviceError, match="making a stream") as caught:
+        on.engine.run(*inputs(on.net))
+    del caught
+    assert on.driver.allocations() == before
+
+
 def test_everything_for_frames_is_allocated_when_it_is_opened() -> None:
     on = opened()
     scratch = [line for line in on.driver.allocations() if "scratch" in line[1]]

@@ -180,6 +180,21 @@ class EngineSettings(Section):
     threads: Annotated[int, Field(ge=0, le=64)]
 
 
+class WebSettings(Section):
+    """Who may reach this program by network, and how pictures travel there."""
+
+    host: Name
+    port: Annotated[int, Field(ge=0, le=65535)]
+    tls: Literal["auto", "off"]
+    tls_cert: str
+    tls_key: str
+    origins: Names
+    codec: Literal["auto", "h264", "vp8"]
+    bitrate_kbps: Annotated[int, Field(ge=100, le=20_000)]
+    peers: Annotated[int, Field(ge=1, le=64)]
+    ice_servers: Names
+
+
 class RunSettings(Section):
     """How long a run lasts and what it reports."""
 
@@ -200,6 +215,7 @@ class Settings(Section):
     tracking: TrackingSettings
     quality: QualitySettings
     engine: EngineSettings
+    web: WebSettings
     run: RunSettings
 
 

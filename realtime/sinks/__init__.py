@@ -7,10 +7,13 @@ import importlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from realtime.errors import ConfigError, SinkError
 from realtime.types import Frame, Size
+
+if TYPE_CHECKING:
+    from realtime.web.station import Station
 
 SINKS: dict[str, str] = {
     "virtualcam": "realtime.sinks.virtualcam:VirtualCamera",
@@ -41,6 +44,8 @@ class SinkInfo:
         facts: lines for the start banner.
         main_thread: ``True`` when the sink must be opened, written and closed by the program's main thread (a window
             belongs to it on macOS, and Qt asks for it everywhere).
+        any_size: pictures of every even size are taken, and ``size`` is only that of the first ones: a picture that
+            changes its shape (a phone that is turned) is not put between black bars.
     """
 
     name: str
@@ -49,6 +54,7 @@ class SinkInfo:
     live: bool
     facts: tuple[str, ...] = ()
     main_thread: bool = False
+    any_size: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class SinkWish:
             ``seq / audio_rate``; 0 without audio.
         overwrite: a recording may replace a file of the same name.
         notes: lines that the sink puts in front of its own facts, e.g. why a better kind was not taken.
+        station: where viewers on the network get their picture from; the kinds that need one refuse to open without.
     """
 
     size: Size
@@ -79,6 +86,7 @@ class SinkWish:
     audio_rate: Fraction = Fraction(0)
     overwrite: bool = False
     notes: tuple[str, ...] = ()
+    station: Station | None = None
 
 
 @dataclass(frozen=True, slots=True)

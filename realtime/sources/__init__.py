@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from realtime.errors import ConfigError
 from realtime.suggest import near_files, near_words
 from realtime.types import Frame, Size
+
+if TYPE_CHECKING:
+    from realtime.web.station import Station
 
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
@@ -67,6 +70,7 @@ class SourceWish:
             time and ignore it.
         fourcc: what a camera sends over its cable: "mjpg" compressed, "raw" as the driver likes, "auto" compressed
             where raw pictures of the wanted size and rate would not fit through USB 2.
+        station: where pictures from the network arrive; the kinds that need one refuse to open without.
     """
 
     size: Size | None = None
@@ -74,6 +78,7 @@ class SourceWish:
     loop: bool = False
     paced: bool = True
     fourcc: Literal["auto", "mjpg", "raw"] = "auto"
+    station: Station | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class SourceInfo:
         audio_rate: pictures per second in the clock of that audio; 0 without audio.
         reopen: what opens the same device again even after it was plugged into another port (a camera number may then
             belong to another camera); ``None`` when the spec it was opened with does.
+        patient: silence is no fault: pictures come when somebody sends some.
     """
 
     name: str
@@ -104,6 +110,7 @@ class SourceInfo:
     audio_path: str | None = None
     audio_rate: Fraction = Fraction(0)
     reopen: SourceSpec | None = None
+    patient: bool = False
 
 
 class Source(Protocol):

@@ -13,8 +13,10 @@ class Desk(Protocol):
     """Steers one run. Every method may be called from any thread, and none waits for a frame."""
 
     def order(self, order: Order) -> None:
-        """Change something. It takes effect between two frames; what takes longer (a network that is loaded, a camera
-        that is opened) is done aside while everything goes on as before, and an event says when it is there.
+        """Change something between two frames.
+
+        What takes longer (a network that is loaded, a camera that is opened) is done aside while everything goes on as
+        before, and an event says when it is there.
 
         Raises:
             LiveError: it cannot be done, and nothing was changed.

@@ -1,23 +1,22 @@
 /** The control page: ties the line, the peer, the camera and the parts of the page together; decides what is wanted. */
 import { Before } from "./before.js";
-import { Camera, cannotAsk } from "./camera.js";
+import { Camera } from "./camera.js";
 import { byId, offer, say } from "./dom.js";
 import { Faces } from "./faces.js";
 import { Graphs } from "./graphs.js";
 import { holdable, listenToKeys, writeHelp } from "./keys.js";
 import { Link } from "./link.js";
+import { Motion } from "./motion.js";
 import { Peer } from "./peer.js";
 import { Photos } from "./photos.js";
 import { Room } from "./room.js";
 import { Settings } from "./settings.js";
 import { toast } from "./toasts.js";
-import { veilFor } from "./veil.js";
+import { View } from "./view.js";
 
-const STILL_MS = 3000;
 const FRESH_MS = 1000;
 /** Whoever panics clicks twice: the second click must not take the first one back. */
 const SECOND_CLICK_MS = 800;
-const VEIL_AFTER_MS = 250;
 const CAMERA_KEY = "doppelcam.camera";
 const MIRROR_KEY = "doppelcam.mirror";
 
@@ -26,13 +25,12 @@ const peer = new Peer(link);
 const camera = new Camera();
 const preview = byId("preview");
 
-/** All that is known; `draw` shows it. */
+/** All that is known; `view.draw` shows it. */
 const seen = {
   online: false,
   everOnline: false,
   denied: false,
   state: null,
-  playing: false,
   peer: "off",
   refused: "",
   pendingBlank: false,
@@ -53,7 +51,13 @@ const room = new Room(send);
 const photos = new Photos(link, camera, (photo) => send({ do: "photo", photo }));
 const graphs = new Graphs();
 const faces = new Faces(byId("faces"), (x, y) => send({ do: "pick", x, y }));
-const before = new Before(link, byId("own"), byId("before"), draw);
+const motion = new Motion(preview, () => draw());
+const before = new Before(link, byId("own"), byId("before"), () => draw());
+const view = new View({ seen, camera, peer, before, faces, motion });
+
+function draw() {
+  view.draw();
+}
 
 /* --- orders of the picture ------------------------------------------------------------------------------------- */
 
@@ -82,7 +86,7 @@ function record() {
 }
 
 function hold(on) {
-  if (on && seen.state && !byId("veil").checkVisibility()) before.hold(peer.kind === "share" ? camera.stream : null);
+  if (on && !view.veiled) before.hold(peer.kind === "share" ? camera.stream : null);
   else before.release();
 }
 
@@ -129,8 +133,8 @@ peer.addEventListener("stream", (event) => {
 });
 peer.addEventListener("status", (event) => {
   seen.peer = event.detail;
-  if (event.detail === "off") stillness();
-  if (event.detail === "lost") seen.playing = false;
+  if (event.detail === "off") preview.srcObject = null;
+  if (event.detail === "off" || event.detail === "lost") motion.interrupt();
   if (event.detail === "live") seen.refused = "";
   draw();
 });
@@ -152,7 +156,7 @@ link.addEventListener("up", () => {
   seen.denied = false;
   if (seen.pendingBlank && camera.track) camera.track.enabled = true;
   seen.pendingBlank = false;
-  peer.retry(performance.now() - lastPicture_ms > FRESH_MS);
+  peer.retry(!motion.within(FRESH_MS));
   draw();
 });
 link.addEventListener("down", () => {
@@ -203,108 +207,9 @@ function arriveAtBrowser(first) {
   if (!first || sessionStorage.getItem(CAMERA_KEY) === "on") startCamera();
 }
 
-/* --- showing it ------------------------------------------------------------------------------------------------ */
-
-const ACTS = { start: () => startCamera(), live };
-let veil = null;
-let veilTimer = 0;
-
-function draw() {
-  const { state } = seen;
-  showVeil(veilFor({ ...seen, host: location.hostname, camera: { track: camera.track, error: camera.error, asking: camera.asking, forbidden: cannotAsk() } }));
-  showStatus();
-  const blankOn = Boolean(state?.blank || seen.pendingBlank);
-  byId("blank").setAttribute("aria-pressed", String(blankOn));
-  say(byId("blank-label"), blankOn ? "Show again" : "Blank now");
-  byId("record").setAttribute("aria-pressed", String(Boolean(state?.recording)));
-  byId("mirror").setAttribute("aria-pressed", String(seen.mirrored));
-  byId("show-faces").setAttribute("aria-pressed", String(seen.showFaces));
-  byId("compare").setAttribute("aria-pressed", String(before.held));
-  byId("unpick").hidden = !state?.picked;
-  byId("picture").classList.toggle("mirrored", seen.mirrored);
-  byId("faces").hidden = before.held;
-  faces.mirrored = seen.mirrored;
-  byId("ribbon").hidden = !before.held;
-  say(byId("ribbon"), before.held ? "Before – only you see this" : "");
-  byId("own-camera-field").hidden = state?.input !== "browser" || camera.cameras.length < 2;
-  byId("panel").inert = !seen.online;
-  byId("picture").inert = Boolean(veil);
-  byId("record").disabled = byId("compare").disabled = !seen.online;
-  const elsewhere = state?.input === "browser" && peer.kind === "watch" && seen.online;
-  byId("strip").hidden = !elsewhere || Boolean(veil);
-  say(byId("strip-text"), elsewhere ? `The picture comes from ${state.sender || "another browser"}.` : "");
-  say(byId("strip-go"), "Use my camera");
-}
-
-function showStatus() {
-  const { state, online } = seen;
-  const [kind, words] = seen.denied
-    ? ["lost", "No access"]
-    : !online
-      ? ["lost", seen.everOnline ? "Connection lost" : "Connecting"]
-      : state?.blank
-        ? ["blank", "Hidden"]
-        : seen.playing
-          ? ["live", "Live"]
-          : ["wait", "Waiting"];
-  byId("status").dataset.kind = kind;
-  say(byId("status-text"), words);
-}
-
-/** A veil that only says "wait" comes a moment late: most waits are over by then. */
-function showVeil(next) {
-  clearTimeout(veilTimer);
-  if (next?.kind === "wait" && !veil && seen.everOnline) veilTimer = setTimeout(() => drawVeil(next), VEIL_AFTER_MS);
-  else drawVeil(next);
-}
-
-function drawVeil(next) {
-  veil = next;
-  byId("veil").hidden = !next;
-  if (!next) return;
-  byId("veil").dataset.kind = next.kind;
-  say(byId("veil-title"), next.title);
-  say(byId("veil-text"), next.text ?? "");
-  say(byId("veil-fine"), next.fine ?? "");
-  say(byId("veil-go"), next.go ?? "");
-  byId("veil-go").hidden = !next.go;
-  byId("veil-go").dataset.act = next.act ?? "";
-  if (next.kind === "start" && document.activeElement === document.body) byId("veil-go").focus({ preventScroll: true });
-  byId("token-form").hidden = !next.token;
-}
-
-/** Whether pictures come: each one that is shown says so, and three seconds without one take it back. */
-let lastPicture_ms = 0;
-function onPicture() {
-  lastPicture_ms = performance.now();
-  if (preview.videoWidth) {
-    byId("stage").style.setProperty("--aspect", (preview.videoWidth / preview.videoHeight).toFixed(4));
-  }
-  if (!seen.playing) {
-    seen.playing = true;
-    draw();
-  }
-}
-function stillness() {
-  preview.srcObject = null;
-  lastPicture_ms = 0;
-  seen.playing = false;
-}
-if (preview.requestVideoFrameCallback) {
-  const next = () => {
-    onPicture();
-    preview.requestVideoFrameCallback(next);
-  };
-  preview.requestVideoFrameCallback(next);
-} else {
-  preview.addEventListener("timeupdate", onPicture);
-}
+/* --- each second ----------------------------------------------------------------------------------------------- */
 
 async function everySecond() {
-  if (seen.playing && !document.hidden && performance.now() - lastPicture_ms > STILL_MS) {
-    seen.playing = false;
-    draw();
-  }
   const recording = Boolean(seen.state?.recording);
   const s = Math.floor((performance.now() - seen.recordingSince_ms) / 1000);
   const time = seen.recordingSince_ms ? `${String(Math.floor(s / 60)).padStart(2, "0")}:${String(s % 60).padStart(2, "0")}` : "Recording";
@@ -321,11 +226,17 @@ async function showMeasured() {
   room.showLine(parts.filter(Boolean).join(" · "));
 }
 
+const ACTS = { start: () => startCamera(), live };
+
 /* --- hands ----------------------------------------------------------------------------------------------------- */
 
 byId("blank").addEventListener("click", () => {
   if (!seen.state?.blank && !seen.pendingBlank) blank();
   else if (performance.now() - seen.blanked_ms > SECOND_CLICK_MS) live();
+});
+preview.addEventListener("resize", () => {
+  const aspect = preview.videoWidth / preview.videoHeight;
+  if (aspect) byId("stage").style.setProperty("--aspect", aspect.toFixed(4));
 });
 byId("veil-go").addEventListener("click", (event) => ACTS[event.currentTarget.dataset.act]?.());
 byId("strip-go").addEventListener("click", () => startCamera());

@@ -44,7 +44,7 @@ export class Faces {
     frame.classList.toggle("low", top < 0.08);
     frame.setAttribute("aria-pressed", String(face.swapped));
     frame.setAttribute("aria-label", `Face ${number}, ${face.swapped ? "swapped: leave it alone" : "as it is: swap it"}`);
-    say(frame.firstElementChild, face.swapped ? "Swapped" : "Click to swap");
+    say(frame.firstElementChild, face.swapped ? "Swapped" : "Swap this face");
   }
 
   #clicked(event) {

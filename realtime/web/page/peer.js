@@ -49,6 +49,7 @@ export class Peer extends EventTarget {
   #wait_ms = FIRST_WAIT_MS;
   #timer = 0;
   #track = null;
+  #buffer = { delay_s: 0, shown: 0 };
   /** What is wanted: "" nothing, "share" camera and answer, "watch" only watch. */
   kind = "";
   status = "off";
@@ -107,9 +108,9 @@ export class Peer extends EventTarget {
         found.size = one.frameWidth ? `${one.frameWidth}x${one.frameHeight}` : "";
         found.fps = one.framesPerSecond ?? 0;
         found.codec = stats.get(one.codecId)?.mimeType?.split("/")[1] ?? "";
-        if (one.jitterBufferEmittedCount) {
-          found.buffer_ms = (1000 * one.jitterBufferDelay) / one.jitterBufferEmittedCount;
-        }
+        const [delay_s, shown] = [one.jitterBufferDelay - this.#buffer.delay_s, one.jitterBufferEmittedCount - this.#buffer.shown];
+        if (shown > 0) found.buffer_ms = (1000 * delay_s) / shown;
+        this.#buffer = { delay_s: one.jitterBufferDelay, shown: one.jitterBufferEmittedCount };
       } else if (one.type === "outbound-rtp" && one.kind === "video") {
         found.sent = one.frameWidth ? `${one.frameWidth}x${one.frameHeight}, ${one.framesPerSecond ?? 0} pictures/s` : "";
       } else if (one.type === "candidate-pair" && one.nominated && one.currentRoundTripTime !== undefined) {
@@ -139,6 +140,7 @@ export class Peer extends EventTarget {
     this.#tellStatus(this.status === "lost" ? "lost" : "connecting");
     const pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
     this.#pc = pc;
+    this.#buffer = { delay_s: 0, shown: 0 };
     try {
       await this.#prepare(pc);
       await this.#exchange(pc);

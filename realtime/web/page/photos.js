@@ -29,7 +29,8 @@ export class Photos {
     this.#link = link;
     this.#camera = camera;
     this.#use = use;
-    const builtIn = make("button", { type: "button", role: "radio", "aria-checked": "false", "data-photo": "" }, "Built-in face");
+    const builtIn = make("button", { type: "button", role: "radio", "aria-checked": "false", "data-photo": "", "aria-label": "Built-in face", title: "Built-in face" });
+    builtIn.append(make("img", { src: "built-in.jpg", alt: "", width: SIDE_PX / 2, height: SIDE_PX / 2 }));
     builtIn.addEventListener("click", () => this.#choose(builtIn));
     this.#row.append(builtIn);
     this.#row.addEventListener("keydown", (event) => this.#arrows(event));

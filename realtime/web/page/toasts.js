@@ -1,7 +1,7 @@
-/** Messages: notes go by themselves, warnings stay until they are closed; at most four, the newest last. */
+/** Messages: notes go by themselves, warnings stay until they are closed; at most three, the newest last. */
 import { byId, make, sign } from "./dom.js";
 
-const MOST = 4;
+const MOST = 3;
 const STAY_MS = 6000;
 
 /** Show a message. The same one twice is shown once, as new. */

@@ -6,8 +6,8 @@ function where(host) {
 }
 
 /**
- * The veil: `null` where the picture is shown, else `{kind, title, text, fine, go, act, token}`; `go` is the label of
- * its button and `act` what that does.
+ * The veil: `null` where the picture is shown, else `{kind, title, text, fine, go, act, token, steps}`; `go` is the
+ * label of its button and `act` what that does.
  *
  * @param {object} seen online, everOnline, denied, state, camera ({track, error, asking, forbidden}), playing, host
  */
@@ -39,12 +39,19 @@ function lost({ everOnline, pendingBlank }) {
     : { kind: "lost", title: "Looking for doppelcam", text: "It starts with “doppelcam serve”. This page goes on by itself as soon as it is there." };
 }
 
-function askForCamera({ camera, host }) {
+/** The whole way for somebody who sees this for the first time. */
+function steps({ state }) {
+  const virtual = state.outputs.some((output) => output.to.startsWith("virtualcam") && !output.failed);
+  return ["Start the camera", "Choose a face", virtual ? "Pick the virtual camera in your meeting" : "Choose where it is shown"];
+}
+
+function askForCamera(seen) {
+  const { camera, host } = seen;
   if (camera.asking) return { kind: "wait", title: "May this page use your camera?", text: "Your browser asks you now. Choose “Allow”." };
   const error = camera.error ?? camera.forbidden;
   if (error) return { kind: "error", title: error.title, text: error.hint, go: camera.forbidden ? "" : "Try again", act: "start" };
   return {
-    kind: "start", title: "See yourself with another face", go: "Start camera", act: "start",
+    kind: "start", title: "See yourself with another face", go: "Start camera", act: "start", steps: steps(seen),
     fine: `Your picture goes to doppelcam on ${where(host)}, and from there only to what is listed under “Shown in”.`,
   };
 }

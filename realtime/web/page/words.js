@@ -59,9 +59,9 @@ export function numberInWords(key, value, limits) {
 
 /** Steps of a picture's way, for people. */
 const STEPS = {
-  locate: "Find the face", detect: "Look for faces", mesh: "Follow the face", judge: "Check", draw: "Draw", settle: "Settle",
+  locate: "Locate", detect: "Find faces", mesh: "Follow face", judge: "Check", draw: "Draw", settle: "Settle",
   network: "Network", mask: "Mask", tone: "Colours", paste: "Paste", poisson: "Seam", recognise: "Recognise",
-  enhance: "Make finer", obstacles: "Hands and cups", mouth: "Mouth", outline: "Outline", render: "Render", read: "Read",
+  enhance: "Make finer", obstacles: "In front", mouth: "Mouth", outline: "Outline", render: "Render", read: "Read",
 };
 
 /** The name of a step. */

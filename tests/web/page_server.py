@@ -368,7 +368,7 @@ class PageServer:
         """End at once, whoever still listens."""
         if self._server is None or self._thread is None:
             return
-        self._server.should_exit = True
+        self._server.should_exit = self._server.force_exit = True
         self._thread.join(10)
 
 

@@ -81,6 +81,7 @@ export class Room {
   #listenToSaving() {
     const dialog = byId("dialog-save");
     byId("save").addEventListener("click", () => dialog.showModal());
+    byId("save-cancel").addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       const profile = byId("profile").value.trim();
       if (dialog.returnValue === "save" && profile) this.#send({ do: "save", profile });

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from tests.web.lossy import Relay
+
 SCRIPT = Path(__file__).with_name("bench_page.js")
 FLAGS = (
     "--disable-gpu",
@@ -152,6 +154,16 @@ class Tab:
             Where the server says the session lies.
         """
         return str(self.page.evaluate("wish => bench.connect(wish)", {"path": path, **wish}))
+
+    def pass_through(self, relay: Relay) -> dict[str, str]:
+        """Let the descriptions of the next connection be rewritten by a relay.
+
+        Returns:
+            What ``connect`` needs to be told.
+        """
+        self.page.expose_function("relayOffer", relay.offer)
+        self.page.expose_function("relayAnswer", relay.answer)
+        return {"before": "relayOffer", "after": "relayAnswer"}
 
     def wait_for_picture(self, timeout_s: float = 15.0) -> None:
         """Until the first one is shown."""

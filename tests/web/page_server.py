@@ -163,6 +163,7 @@ class StandIn:
         self.answers = True
         self.photos: list[bytes] = []
         self.deleted: list[str] = []
+        self.sender = ""
         self.begun_s = time.monotonic()
         self.sockets: set[WebSocket] = set()
         self.peers: dict[str, RTCPeerConnection] = {}
@@ -253,6 +254,9 @@ class StandIn:
         await peer.setLocalDescription(await peer.createAnswer())
         if shares:
             await hole.start()
+            before, self.sender = self.peers.get(self.sender), name
+            if before:
+                await before.close()
             self.change(sender="a browser at 127.0.0.1")
         return Response(peer.localDescription.sdp, 201, {"Location": f"/{name}"}, "application/sdp")
 
@@ -309,6 +313,8 @@ class StandIn:
         peer = self.peers.pop(f"peers/{name}", None)
         if peer:
             await peer.close()
+        if self.sender == f"peers/{name}":
+            self.change(sender="")
         return Response()
 
     async def _listen(self, websocket: WebSocket) -> None:
@@ -356,7 +362,7 @@ class PageServer:
     def start(self) -> None:
         """Serve, from when it returns."""
         config = uvicorn.Config(
-            self.stand_in.application(), port=self.port, log_level="error", timeout_graceful_shutdown=1
+            self.stand_in.application(), port=self.port, log_level="critical", timeout_graceful_shutdown=0
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, name="page server", daemon=True)
@@ -368,7 +374,7 @@ class PageServer:
         """End at once, whoever still listens."""
         if self._server is None or self._thread is None:
             return
-        self._server.should_exit = self._server.force_exit = True
+        self._server.should_exit = True
         self._thread.join(10)
 
 

@@ -15,6 +15,7 @@ import { toast } from "./toasts.js";
 import { View } from "./view.js";
 
 const FRESH_MS = 1000;
+const ENDED_MS = 700;
 /** Whoever panics clicks twice: the second click must not take the first one back. */
 const SECOND_CLICK_MS = 800;
 const CAMERA_KEY = "doppelcam.camera";
@@ -112,8 +113,8 @@ function steer() {
     peer.watch();
   } else if (camera.track && !seen.yielded) {
     peer.share(camera.track);
-  } else if (state.sender) {
-    peer.watch();
+  } else if (state.sender && peer.kind !== "share") {
+    peer.watch(); // not at once after sharing: until the run has said so, that sender is this page
   } else {
     peer.stop();
   }
@@ -142,12 +143,19 @@ peer.addEventListener("refused", (event) => {
   seen.refused = event.detail;
   draw();
 });
-peer.addEventListener("ended", () => {
-  if (peer.kind !== "share" || !seen.state?.sender) return;
+peer.addEventListener("ended", () => setTimeout(yieldOrRetry, ENDED_MS));
+
+/** Sent away: another page sends now, if the run is still there a moment later and says so; else the run has ended. */
+function yieldOrRetry() {
+  if (peer.kind !== "share" || peer.status !== "lost") return;
+  if (!seen.online || !seen.state.sender) {
+    peer.retry();
+    return;
+  }
   seen.yielded = true;
   camera.stop();
   steer();
-});
+}
 
 /* --- events of the run ----------------------------------------------------------------------------------------- */
 
@@ -163,6 +171,8 @@ link.addEventListener("down", () => {
   seen.online = false;
   before.release();
   graphs.gap();
+  say(byId("read-fps"), "–");
+  say(byId("read-delay"), "–");
   settings.release();
   draw();
 });

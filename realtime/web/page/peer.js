@@ -40,7 +40,7 @@ function gathered(pc) {
  * One peer connection at a time, made anew for as long as it is wanted.
  *
  * Tells `stream` (detail: the MediaStream to show), `status` (detail: "off", "connecting", "live", "lost"), `refused`
- * (detail: why, in words) and `ended`: the other side closed it on purpose, as it does when another page sends.
+ * (detail: why, in words) and `ended`: the other side closed on purpose what this page sent; `retry` goes on.
  */
 export class Peer extends EventTarget {
   #link;
@@ -191,9 +191,7 @@ export class Peer extends EventTarget {
       this.#wait_ms = FIRST_WAIT_MS;
       this.#tellStatus("live");
     } else if (state === "closed" || pc.getReceivers()[0]?.transport?.state === "closed") {
-      this.#tellStatus("lost");
-      this.dispatchEvent(new Event("ended"));
-      if (pc === this.#pc) this.#again(pc);
+      this.#ended(pc);
     } else if (state === "failed") {
       this.#again(pc);
     } else if (state === "disconnected") {
@@ -201,6 +199,14 @@ export class Peer extends EventTarget {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#connect(), GRACE_MS); // it may come back by itself: one lost packet looks alike
     }
+  }
+
+  /** Whoever sends and is sent away must not come back at once: two pages would take the place from each other for ever. */
+  #ended(pc) {
+    if (this.kind !== "share") return this.#again(pc);
+    this.leave();
+    this.#tellStatus("lost");
+    this.dispatchEvent(new Event("ended"));
   }
 
   #again(pc) {

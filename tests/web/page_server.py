@@ -32,7 +32,7 @@ from realtime.assets import demo_photo
 from realtime.desk.messages import ORDERS, Choice, Event, FaceBox, Figures, Limits, Note, Output, State
 
 PAGE = Path(__file__).parents[2] / "realtime" / "web" / "page"
-POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 SHARE = Limits(words="a number from 0 to 1", low=0, high=1)
 SWITCH = Limits(words="true or false")
 
@@ -287,7 +287,7 @@ class StandIn:
     async def _guard(self, request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         secret = request.url.path.startswith(("/api", "/session", "/whep", "/peers"))
         if self.token and secret and request.headers.get("Authorization") != f"Bearer {self.token}":
-            return Response(status_code=401)
+            return JSONResponse({"error": "a token is missing", "try": "make one with: doppelcam token"}, 401)
         answer = await go_on(request)
         answer.headers["Content-Security-Policy"] = POLICY
         return answer
@@ -295,7 +295,7 @@ class StandIn:
     async def _photo(self, photo: UploadFile) -> Response:
         data = await photo.read()
         if b"no face" in data:
-            return JSONResponse({"text": "There is no face in it", "hint": "Take another photo."}, 422)
+            return JSONResponse({"error": "there is no face in it", "try": "take another photo"}, 422)
         self.photos.append(data)
         return JSONResponse({"photo": photo.filename})
 

@@ -234,6 +234,7 @@ def test_a_page_without_its_token_asks_for_it(browser: Browser) -> None:
     server.start()
     with opened(browser, server.url) as page:
         page.wait_for_selector("#token-form:visible")
+        assert text(page, "#veil-text") == "A token is missing. Make one with: doppelcam token."
         page.fill("#token", "wrong")
         page.keyboard.press("Enter")
         page.wait_for_timeout(500)

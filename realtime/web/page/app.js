@@ -30,7 +30,7 @@ const preview = byId("preview");
 const seen = {
   online: false,
   everOnline: false,
-  denied: false,
+  denied: "",
   state: null,
   peer: "off",
   refused: "",
@@ -161,7 +161,7 @@ function yieldOrRetry() {
 
 link.addEventListener("up", () => {
   seen.online = seen.everOnline = true;
-  seen.denied = false;
+  seen.denied = "";
   if (seen.pendingBlank && camera.track) camera.track.enabled = true;
   seen.pendingBlank = false;
   peer.retry(!motion.within(FRESH_MS));
@@ -176,8 +176,8 @@ link.addEventListener("down", () => {
   settings.release();
   draw();
 });
-link.addEventListener("denied", () => {
-  seen.denied = true;
+link.addEventListener("denied", (event) => {
+  seen.denied = event.detail;
   draw();
 });
 link.addEventListener("state", (event) => {

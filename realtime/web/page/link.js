@@ -1,4 +1,5 @@
 /** The line to the run: orders out, events in, the token with every request; knows nothing of what they mean. */
+import { reasonOf } from "./reason.js";
 
 const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 5000;
@@ -16,7 +17,7 @@ function tokenOfAddress() {
 }
 
 /**
- * Tells `up`, `down`, `denied` (the token is missing or too old), and `state`, `figures`, `note` with the event as
+ * Tells `up`, `down`, `denied` (detail: why, e.g. the token is too old), and `state`, `figures`, `note` with the event as
  * `detail`. Tries again by itself for as long as the page is open.
  */
 export class Link extends EventTarget {
@@ -26,6 +27,7 @@ export class Link extends EventTarget {
   #timer = 0;
   #silence = 0;
   #urgent = null;
+  #denied = false;
 
   /** Whether orders arrive now. */
   get open() {
@@ -43,6 +45,7 @@ export class Link extends EventTarget {
   use(token) {
     this.#token = token.trim();
     sessionStorage.setItem(TOKEN_KEY, this.#token);
+    this.#denied = false;
     this.#retryNow();
   }
 
@@ -116,7 +119,8 @@ export class Link extends EventTarget {
       if (answer.status === 401 || answer.status === 403) {
         clearTimeout(this.#timer);
         this.#timer = 0;
-        this.dispatchEvent(new Event("denied"));
+        this.#denied = true;
+        this.dispatchEvent(new CustomEvent("denied", { detail: await reasonOf(answer) }));
       }
     } catch {
       // The server is not there: the timer tries again.
@@ -124,7 +128,7 @@ export class Link extends EventTarget {
   }
 
   #retryNow() {
-    if (this.open || this.#socket?.readyState === WebSocket.CONNECTING) return;
+    if (this.#denied || this.open || this.#socket?.readyState === WebSocket.CONNECTING) return;
     this.#wait_ms = FIRST_WAIT_MS;
     this.#connect();
   }

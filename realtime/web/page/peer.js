@@ -1,5 +1,7 @@
 /** The pictures of one page: sends its camera and shows the answer, or only watches; knows no element of the page. */
 
+import { reasonOf } from "./reason.js";
+
 const GATHER_MS = 200;
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 5000;
@@ -219,16 +221,3 @@ export class Peer extends EventTarget {
 }
 
 class Refusal extends Error {}
-
-/** Why the server refused, in its own words where it has any: JSON with `text` and `hint`, or `detail`. */
-export async function reasonOf(answer) {
-  const body = await answer.text().catch(() => "");
-  try {
-    const said = JSON.parse(body);
-    const text = said.text ?? said.error ?? said.detail;
-    if (typeof text === "string") return said.hint ? `${text}. ${said.hint}` : text;
-  } catch {
-    // No JSON: the status has to do.
-  }
-  return `the server answered ${answer.status}${answer.statusText ? ` (${answer.statusText})` : ""}`;
-}

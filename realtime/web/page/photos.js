@@ -1,6 +1,6 @@
 /** Photos of faces: by drop, paste, file or camera; each is sent once, and shown small for as long as the page is open. */
 import { byId, make, say } from "./dom.js";
-import { reasonOf } from "./peer.js";
+import { reasonOf } from "./reason.js";
 import { toast } from "./toasts.js";
 
 const SIDE_PX = 152;

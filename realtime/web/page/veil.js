@@ -14,7 +14,7 @@ function where(host) {
 export function veilFor(seen) {
   const { state, camera } = seen;
   if (seen.denied) {
-    return { kind: "token", title: "This page needs a token", text: "Whoever runs doppelcam makes one with “doppelcam token” and sends you a link.", token: true };
+    return { kind: "token", title: "This page needs a token", text: seen.denied, token: true };
   }
   if (!seen.online) return lost(seen);
   if (!state) return { kind: "wait", title: "Connecting" };

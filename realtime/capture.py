@@ -36,6 +36,7 @@ class _Reader:
         self.number = number
         self.source: Source | None = None
         self.live = False
+        self.patient = False
         self.abandoned = False  # the supervisor has given it up: what it still reads is thrown away
         self.heard_s: float | None = None  # when it was opened, or gave its last picture
         self.first_s: float | None = None  # when it gave its first picture
@@ -125,7 +126,7 @@ class Capture:
         return self.info.name if self.info else "the source"
 
     def _is_frozen(self, reader: _Reader, now_s: float) -> bool:
-        if reader.heard_s is None or not reader.live:
+        if reader.heard_s is None or not reader.live or reader.patient:
             return False
         patience_s = self._stall_s if reader.first_s is not None else max(self._stall_s, FIRST_PICTURE_S)
         return now_s - reader.heard_s > patience_s
@@ -181,7 +182,7 @@ class Capture:
         with self._delivery:
             if reader.abandoned:
                 return
-            reader.source, reader.live = source, source.info.live
+            reader.source, reader.live, reader.patient = source, source.info.live, source.info.patient
             reader.offset = self._next_seq
             reader.heard_s = self._clock()
             if self.info is None and not reader.live:

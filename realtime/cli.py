@@ -19,6 +19,7 @@ from realtime.commands.cameras import cameras
 from realtime.commands.doctor import doctor
 from realtime.commands.live import live
 from realtime.commands.models import models_app
+from realtime.commands.serve import serve, token
 from realtime.commands.warm import warm
 from realtime.doctor import LIBRARIES, lacks_library
 from realtime.errors import LiveError
@@ -46,7 +47,7 @@ def _doppelcam() -> typer.Typer:
         ] = False,
     ) -> None: ...
 
-    for command in (live, bench, doctor, cameras, warm):
+    for command in (live, serve, token, bench, doctor, cameras, warm):
         app.command()(command)
     app.add_typer(models_app, name="models")
     return app

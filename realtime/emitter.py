@@ -137,7 +137,8 @@ class Emitter:
             self._write(self._last)
 
     def _write_new(self, frame: Frame) -> None:
-        self._last = fitted = replace(frame, pixels=fit(frame.pixels, self._info.size))
+        size = even_size(frame.size) if self._info.any_size else self._info.size
+        self._last = fitted = replace(frame, pixels=fit(frame.pixels, size))
         if self._write(fitted) and frame.t_capture_s > self._newest_s:
             self._newest_s = frame.t_capture_s
             self._meter.delivered(self._info.name, (self._clock() - frame.t_capture_s) * 1e3)

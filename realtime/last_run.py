@@ -15,7 +15,7 @@ from realtime.config import Layer, Settings
 from realtime.errors import ConfigError
 from realtime.people.parts import pairs
 from realtime.sinks import parse_output
-from realtime.sources import parse_input
+from realtime.sources import NETWORKED, parse_input
 from realtime.swappers import MESH
 
 REPEATED_OUTPUTS = ("auto", "virtualcam", "preview")
@@ -74,7 +74,7 @@ def keep(settings: Settings) -> None:
         {
             "source.photos": here.source.photos,
             **{key: value for key in (*PEOPLE, *by, *MODELS) if (value := _of(here, key)) not in ((), "", MESH)},
-            "input.what": here.input.what,
+            **({} if parse_input(here.input.what).kind in NETWORKED else {"input.what": here.input.what}),
             **_outputs(settings.output.to),
         }
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
+import webbrowser
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -22,13 +23,16 @@ from realtime.sources import SourceInfo
 from realtime.terminal import Terminal
 
 
-def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]] = ()) -> None:
+def play(
+    settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]] = (), *, open_page: bool = False
+) -> None:
     """Run until the input ends, the person stops it, or something fails that cannot be mended.
 
     Args:
         settings: checked.
         terminal: shows the run.
         notes: more lines for the banner.
+        open_page: open the control page in this desktop's browser, where the web server runs.
 
     Raises:
         LiveError: what a person can act on.
@@ -39,16 +43,20 @@ def play(settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]
     clashes.refuse(settings, stats_file)
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
-    with app.open_networks(settings) as networks:
+    with ExitStack() as stack:
+        networks = stack.enter_context(app.open_networks(settings))
         meter = Meter()
         scene = app.set_up(settings, networks, meter, terminal.note)
         pipeline = scene.pipeline
+        ends, web_facts = stack.enter_context(app.on_network(scene.settings, ends, meter, terminal.note))
         built = app.build_show(scene.settings, ends, networks.device, pipeline, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
             runs = banner_facts(scene.settings, source, sinks, built.budget.best, built.budget.least)
-            terminal.banner([*scene.faces.facts, *runs, *networks.facts, *notes])
+            terminal.banner([*scene.faces.facts, *runs, *web_facts, *networks.facts, *notes])
             _keep(settings, terminal)
+            if open_page and web_facts:
+                webbrowser.open(web_facts[0][1])
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 
         try:

@@ -3,6 +3,7 @@
 from realtime.app.background import upgrading
 from realtime.app.faces import SourceFaces, load_faces
 from realtime.app.fallback import Scene, set_up
+from realtime.app.network import on_network
 from realtime.app.networks import MESH_CARD, Networks, open_networks
 from realtime.app.path import build_budget, build_chooser, build_pipeline
 from realtime.app.show import Ends, build_show, name_ends, open_again, open_one_sink
@@ -19,6 +20,7 @@ __all__ = [
     "build_show",
     "load_faces",
     "name_ends",
+    "on_network",
     "open_again",
     "open_networks",
     "open_one_sink",

@@ -22,7 +22,8 @@ def live(
         Text, typer.Option("--input", "-i", metavar="WHERE", help="auto, demo, camera number, file, stream, screen.")
     ] = None,
     output: Annotated[
-        Many, typer.Option("--output", "-o", metavar="WHERE", help="auto, virtualcam, preview, FILE.mp4; repeatable.")
+        Many,
+        typer.Option("--output", "-o", metavar="WHERE", help="auto, virtualcam, preview, webrtc, FILE.mp4, ..."),
     ] = None,
     model: Annotated[
         Text, typer.Option(metavar="NAME", help="What makes the face: mesh, or a model of `doppelcam models list`.")
@@ -77,7 +78,7 @@ def live(
         "--stats run.stats_file": stats,
     }
     remembered, warnings = last_run.recall(new_face=bool(source or only or map_))
-    layers = [config.from_set_options(set_ or []), *_flags(options)]
+    layers = [config.from_set_options(set_ or []), *flags(options)]
     settings = config.load(profile, layers, remembered)
     terminal = Terminal()
     for warning in warnings:
@@ -89,7 +90,7 @@ def live(
     play(settings, terminal, notes)
 
 
-def _flags(options: Mapping[str, object]) -> list[Layer]:
+def flags(options: Mapping[str, object]) -> list[Layer]:
     """Make a layer of each option that was given; a key is the option and the setting that it stands for."""
     from realtime.config import flag
 

@@ -19,12 +19,16 @@ SINKS: dict[str, str] = {
     "virtualcam": "realtime.sinks.virtualcam:VirtualCamera",
     "recording": "realtime.sinks.recording:Recording",
     "preview": "realtime.sinks.preview:Preview",
+    "webrtc": "realtime.sinks.webrtc:WebRtc",
     "null": "realtime.sinks.null:Null",
 }
 """Kind to "module:Class"; the class is called with ``(target, wish)``. A new sink is one file and one line here."""
 
 AUTO = ("virtualcam", "preview")
 """What ``auto`` tries, best first. A recording is never made without being asked for."""
+
+NETWORKED = frozenset({"webrtc"})
+"""Kinds that show the picture through the program's own web server."""
 
 RECORDING_SUFFIXES = (".mp4", ".mkv", ".mov")
 """File name endings that mean a recording."""
@@ -175,13 +179,13 @@ def parse_output(text: str) -> SinkSpec:
     near = difflib.get_close_matches(kind, ["auto", *SINKS], n=1)
     raise ConfigError(
         f"output '{text}' is not known",
-        f"did you mean '{near[0]}'?" if near else "use auto, virtualcam, virtualcam:DEVICE, preview, null or FILE.mp4",
+        f"did you mean '{near[0]}'?" if near else "use auto, virtualcam[:DEVICE], preview, webrtc, null or FILE.mp4",
     )
 
 
 def _checked(kind: str, target: str, text: str) -> SinkSpec:
     """Refuse a target where the kind has none, and a recording without a name."""
-    if kind in {"auto", "preview", "null"} and target:
+    if kind in {"auto", "preview", "webrtc", "null"} and target:
         raise ConfigError(f"output '{text}': {kind} takes nothing after the colon", f"write just '{kind}'")
     if kind == "recording" and not target:
         raise ConfigError(f"output '{text}' names no file", "write the file's name, e.g. recording.mp4")

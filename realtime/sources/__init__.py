@@ -27,9 +27,14 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "demo": "realtime.sources.demo:DemoSource",
         "url": "realtime.sources.url:UrlSource",
         "screen": "realtime.sources.screen:ScreenSource",
+        "browser": "realtime.sources.peer:BrowserSource",
+        "whip": "realtime.sources.peer:WhipSource",
     }
 )
 """Kind -> "module:Class", imported when opened; every class is called ``Class(target: str, wish: SourceWish)``."""
+
+NETWORKED = frozenset({"browser", "whip"})
+"""Kinds whose pictures come through the program's own web server."""
 
 URL_SCHEMES = ("http", "https", "rtmp", "rtmps", "rtp", "rtsp", "rtsps", "srt", "tcp", "udp")
 """What ``url`` opens; which of them the FFmpeg inside PyAV really has is found out when one is opened."""
@@ -39,7 +44,7 @@ IMAGE_SUFFIXES = frozenset({".avif", ".bmp", ".jfif", ".jpeg", ".jpg", ".png", "
 
 INPUT_HINT = (
     "give auto, demo, a camera number (0), camera:NAME, a video or picture file, "
-    "a stream (rtsp://, http://, udp://), screen, screen:N or screen:X,Y,W,H"
+    "a stream (rtsp://, http://, udp://), screen, screen:N, screen:X,Y,W,H, browser or whip"
 )
 
 
@@ -175,7 +180,7 @@ def parse_input(text: str) -> SourceSpec:
     word, _, rest = text.partition(":")
     if word in {"camera", "screen"}:
         return SourceSpec(word, rest.strip())
-    if text in {"auto", "demo"}:
+    if text in {"auto", "demo", *NETWORKED}:
         return SourceSpec(text)
     return _file(text)
 
@@ -200,6 +205,7 @@ def _file(text: str) -> SourceSpec:
     if is_folder:
         raise ConfigError(f"{text!r} is a folder", "give one video or picture file in it")
     if not found:
-        near = near_words(text.partition(":")[0].lower(), ("auto", "camera", "demo", "screen")) or near_files(path)
+        words = ("auto", "camera", "demo", "screen", *sorted(NETWORKED))
+        near = near_words(text.partition(":")[0].lower(), words) or near_files(path)
         raise ConfigError(f"the input {text!r} is no file and no known word", near + INPUT_HINT)
     return SourceSpec("image" if path.suffix.lower() in IMAGE_SUFFIXES else "video", str(path))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.web.page_server import StandIn
 
-PATIENCE_MS = 15000
+PATIENCE_MS = 10000
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

@@ -218,3 +218,11 @@ def test_graphs_are_drawn_four_times_a_second_at_most(browser: Browser, server: 
             stand_in.tell(stand_in.figures())
             page.wait_for_timeout(20)
         assert 1 <= page.evaluate("window.cleared") - before <= 12
+
+
+def test_a_desktop_never_scrolls_the_picture_away(browser: Browser, server: PageServer) -> None:
+    with opened(browser, server.url) as page:
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        page.evaluate("document.getElementById('save').scrollIntoView()")
+        assert page.evaluate("[scrollY, document.body.scrollTop, document.body.scrollHeight]") == [0, 0, 900]
+        assert uncovered(page, "#save")

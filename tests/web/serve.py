@@ -134,18 +134,18 @@ def application(station: Station, make_peers: Callable[..., Any], settings: Sett
     async def life(web: FastAPI) -> AsyncIterator[None]:
         web.state.peers = make_peers(station, settings.web, on_event=lambda *said: print_error(str(said)))
         yield
-        await web.state.peers.close()
+        await web.state.peers.close_all()
 
     web = FastAPI(lifespan=life)
     ways: dict[str, dict[str, Any]] = {
         "session": {"sends": station.browser, "watches": True},
-        "whip": {"sends": station.browser},
-        "whep": {"watches": True},
+        "whip": {"sends": station.browser, "watches": False},
+        "whep": {"sends": None, "watches": True},
     }
 
     async def answer(request: Request, way: str) -> Response:
         got = await web.state.peers.answer((await request.body()).decode(), f"a peer at {way}", **ways[way])
-        return Response(got.sdp, 201, {"Location": f"/peers/{got.id}"}, "application/sdp")
+        return Response(got.sdp, 201, {"Location": f"/peers/{got.peer_id}"}, "application/sdp")
 
     web.add_api_route("/{way}", answer, methods=["POST"])
     return web

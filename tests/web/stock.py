@@ -27,11 +27,11 @@ class StockAnswer:
 
     Attributes:
         sdp: the answer.
-        id: of the peer.
+        peer_id: of the connection.
     """
 
     sdp: str
-    id: str
+    peer_id: str
 
 
 class OutletTrack(VideoStreamTrack):
@@ -77,7 +77,7 @@ class StockPeers:
         await peer.setLocalDescription(await peer.createAnswer())
         return StockAnswer(peer.localDescription.sdp, name)
 
-    async def close(self) -> None:
+    async def close_all(self) -> None:
         """Close all connections."""
         await asyncio.gather(*(peer.close() for peer in self._peers.values()))
         self._peers.clear()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from realtime.backoff import wait_s
-from realtime.errors import SourceError
+from realtime.errors import LiveError, SourceError
 from realtime.mailbox import Channel, Handoff, Mailbox
 from realtime.meter import Meter
 from realtime.sources import Source, SourceInfo
@@ -42,7 +42,7 @@ class _Reader:
         self.first_s: float | None = None  # when it gave its first picture
         self.offset = 0  # added to the source's own numbers
         self.finished = False
-        self.error: SourceError | None = None
+        self.error: LiveError | None = None
 
 
 class Capture:
@@ -88,6 +88,8 @@ class Capture:
         self._attempt = 0
         self._retry_s: float | None = None  # when the source is opened again; None while a reader is at work
         self._closed = False
+        self._before: SourceInfo | None = None  # what the source was opened as, to find the same device again
+        self._change: tuple[OpenSource, SourceInfo | None, Callable[[LiveError | None], None]] | None = None
         self.info: SourceInfo | None = None
         self.out: Channel[Frame] = Mailbox()
         self.lost = ""
@@ -100,7 +102,7 @@ class Capture:
             SourceError: it could not be opened at all, or is lost for good.
         """
         reader = self._reader
-        if self._closed:
+        if self._closed or self._goes_on_changing(reader):
             return
         if self._retry_s is not None:
             if now_s >= self._retry_s:
@@ -114,6 +116,40 @@ class Capture:
         elif self.lost and reader.first_s is not None:
             self.lost = ""
             self._on_event(f"{self._name} is back")
+
+    def change(self, open_source: OpenSource, told: Callable[[LiveError | None], None]) -> None:
+        """Read another source from now on; where it cannot be opened, go back to the one before. In ``tend``'s thread.
+
+        Args:
+            open_source: opens it; it has to be live.
+            told: that it is open, or why it is not.
+        """
+        if self._change is not None:
+            self._change[2](SourceError("another input was chosen meanwhile", "choose again", fatal=False))
+            self._change = (*self._change[:2], told)
+        else:
+            self._change = (self._open_source, self._before, told)
+        self._open_anew(open_source, None)
+
+    def _open_anew(self, open_source: OpenSource, before: SourceInfo | None) -> None:
+        self._abandon(self._reader)
+        self._open_source, self._before = open_source, before
+        self._attempt, self._retry_s = 0, None
+        self._reader = self._start_reader(self._reader.number + 1)
+
+    def _goes_on_changing(self, reader: _Reader) -> bool:
+        """See how far a change is; says whether there is nothing else to look after."""
+        if self._change is None:
+            return False
+        open_source, before, told = self._change
+        if reader.source is not None:
+            self._change = None
+            told(None)
+        elif reader.finished:
+            self._change = None
+            self._open_anew(open_source, before)
+            told(reader.error)
+        return True
 
     def close(self) -> None:
         """End reading now, also when the device blocks; takes nothing more. Safe to call twice, from any thread."""
@@ -138,7 +174,8 @@ class Capture:
             return
         # Once a live source has worked, opening it again is tried for as long as it takes: it may be unplugged.
         opening_again = reader.source is None and self.info is not None
-        if not opening_again and (error.fatal or not reader.live):
+        fatal = not isinstance(error, SourceError) or error.fatal
+        if not opening_again and (fatal or not reader.live):
             raise error
         self._lose(reader, error.message, now_s)
 
@@ -167,14 +204,16 @@ class Capture:
     def _read(self, reader: _Reader) -> None:
         """Body of a reader's thread."""
         try:
-            source = self._open_source(self.info)
+            source = self._open_source(self._before)
             try:
                 self._opened(reader, source)
                 while not reader.abandoned and (frame := source.read()) is not None:
                     self._deliver(reader, frame)
             finally:
                 source.close()
-        except SourceError as error:
+        except LiveError as error:
+            if reader.number == 0 and not isinstance(error, SourceError):
+                raise
             reader.error = error
         reader.finished = True
 
@@ -187,7 +226,7 @@ class Capture:
             reader.heard_s = self._clock()
             if self.info is None and not reader.live:
                 self.out = Handoff(AHEAD, wait=True)
-            self.info = source.info
+            self.info = self._before = source.info
 
     def _deliver(self, reader: _Reader, frame: Frame) -> None:
         now_s = self._clock()

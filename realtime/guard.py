@@ -52,12 +52,25 @@ class Guard:
             ``hold``: the last swapped picture for as long as it takes. ``raw``: the bare picture.
         hold_s: seconds for which the last swapped picture stays first.
         make_card: a new picture (H, W, 3) uint8 BGR of the size asked for, for ``card``.
+        make_blank: the same, for ``blank``.
+
+    Attributes:
+        on_lost: see above; this and the two below may be changed by any thread.
+        hold_s: see above.
+        blank: show a card instead of any picture.
     """
 
-    def __init__(self, on_lost: OnLost, hold_s: float, make_card: Callable[[Size], U8]) -> None:
-        self._on_lost = on_lost
-        self._hold_s = hold_s
-        self._make_card = make_card
+    def __init__(
+        self,
+        on_lost: OnLost,
+        hold_s: float,
+        make_card: Callable[[Size], U8],
+        make_blank: Callable[[Size], U8] | None = None,
+    ) -> None:
+        self.on_lost: OnLost = on_lost
+        self.hold_s = hold_s
+        self.blank = False
+        self._make_card, self._make_blank = make_card, make_blank or make_card
         self._card: U8 | None = None
         self._held: Frame | None = None
         self._swapped_s = -math.inf  # last picture that was swapped; at first, the first picture at all
@@ -85,6 +98,9 @@ class Guard:
         """
         if self._swapped_s == -math.inf:
             self._swapped_s = self._complete_s = now_s
+        if self.blank:
+            self._held = None  # what was shown before comes back when it is swapped again, and not before
+            return replace(frame, pixels=self._make_blank(frame.size))
         if outcome is not Outcome.SWAPPED:
             return self._instead(now_s, frame)
         self._swapped_s = now_s
@@ -100,17 +116,17 @@ class Guard:
     def _instead(self, now_s: float, frame: Frame) -> Frame:
         waited_s = now_s - self._swapped_s
         held = self._held
-        if held is not None and held.size == frame.size and (self._on_lost == "hold" or waited_s <= self._hold_s):
+        if held is not None and held.size == frame.size and (self.on_lost == "hold" or waited_s <= self.hold_s):
             return replace(held, seq=frame.seq)
         if self._bare_allowed(waited_s):
             return frame
-        if self._on_lost == "card":
+        if self.on_lost == "card":
             return replace(frame, pixels=self._card_of(frame.size))
         frost(frame.pixels)
         return frame
 
     def _bare_allowed(self, waited_s: float) -> bool:
-        return self._on_lost == "raw" and waited_s > self._hold_s
+        return self.on_lost == "raw" and waited_s > self.hold_s
 
     def _card_of(self, size: Size) -> U8:
         if self._card is None or self._card.shape[:2] != (size.h, size.w):

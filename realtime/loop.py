@@ -18,17 +18,20 @@ The calling thread looks after the others and serves the sinks that belong to it
 from __future__ import annotations
 
 import math
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from realtime.budget import Budget
 from realtime.capture import STALL_S, Capture, OpenSource
 from realtime.crew import Crew
 from realtime.emitter import Emitter, MakeCard
+from realtime.errors import LiveError, SinkError
 from realtime.mailbox import POLL_S
 from realtime.meter import Meter
 from realtime.sinks import Sink, SinkInfo
@@ -47,6 +50,30 @@ UNKNOWN_FPS = 30.0
 """Rate of a live source that names none, until it was measured."""
 
 OpenSink = Callable[[SourceInfo], Sink]
+Told = Callable[[LiveError | None], None]
+"""Told that an order was carried out, or why it was not."""
+
+
+class Controls(Protocol):
+    """What may be changed while a run goes on. From any thread; carried out soon, in the calling thread of ``run``."""
+
+    def add_sink(self, open_sink: OpenSink, told: Told) -> None:
+        """Open one more output."""
+
+    def remove_sink(self, name: str, told: Told) -> None:
+        """Close an output, or forget one that was given up. The last one stays."""
+
+    def change_source(self, open_source: OpenSource, told: Told) -> None:
+        """Take the pictures from another live source; where it cannot be opened, the one before is opened again."""
+
+    def change_budget(self, budget: Budget) -> None:
+        """Let another one choose the quality, at once."""
+
+    def show_card(self, title: str, lines: tuple[str, ...] = ()) -> None:
+        """Show a card on every output that takes one until the next picture comes, at once."""
+
+    def sinks(self) -> tuple[tuple[str, str], ...]:
+        """The name of each output, and why it was given up, empty while it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +91,7 @@ class Show:
         on_event: told in words what a person should know. From several threads.
         on_ready: told what was opened, once, before the first picture.
         attached: entered by the thread that calls ``process``, for as long as it does.
+        on_start: given what may be changed, once, before anything is opened.
         on_tick: called by the calling thread every ``TICK_S`` or so while the run goes on; must be quick.
     """
 
@@ -75,6 +103,7 @@ class Show:
     make_card: MakeCard
     on_event: Callable[[str], None] = lambda _: None
     on_ready: Callable[[SourceInfo, tuple[SinkInfo, ...]], None] = lambda _source, _sinks: None
+    on_start: Callable[[Controls], None] = lambda _: None
     on_tick: Callable[[], None] = lambda: None
     attached: Callable[[], AbstractContextManager[None]] = nullcontext
 
@@ -141,28 +170,34 @@ class _Production:
         self._capture = Capture(
             show.open_source, crew.start, show.meter, on_event=show.on_event, stall_s=limits.stall_s, clock=clock
         )
-        self._emitters: list[Emitter] = []  # in the order of opening
+        self.budget = show.budget
+        self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._emitters: tuple[Emitter, ...] = ()  # in the order of opening; replaced, so that any thread may look
+        self._leaving: list[Emitter] = []  # removed, and perhaps not yet finished
         self._threads: dict[Emitter, threading.Thread] = {}  # those that do not belong to the calling thread
+        self._opened = 0
         self._worker: threading.Thread | None = None
         self._given_up: set[Emitter] = set()
         self._carded = ""  # why the source is lost, as the cards say it
 
     def play(self) -> None:
         """Open everything, start the threads and look after them until the end."""
+        self._show.on_start(self)
         info = self._wait_for_source()
         if info is None:
             return
         self._open_sinks(info)
         self._show.on_ready(info, tuple(emitter.info for emitter in self._emitters))
-        for number, emitter in enumerate(self._emitters):
+        for emitter in self._emitters:
             emitter.show_card("Starting", (info.name,))
-            if not emitter.info.main_thread:
-                self._threads[emitter] = self._crew.start(f"emit-{number}", emitter.run)
+            self._start_emitter(emitter)
         self._worker = self._crew.start("process", partial(self._work, info))
         end_s = self._clock() + self._limits.duration_s if self._limits.duration_s and info.live else math.inf
         while not self._stop.is_set() and self._clock() < end_s and self._goes_on():
             self._capture.tend(self._clock())
             self._tell_if_lost()
+            while not self._orders.empty():
+                self._orders.get()()
             self._show.on_tick()
             self._serve_own_sinks()
 
@@ -172,7 +207,7 @@ class _Production:
         self._capture.close()
         if self._worker is not None:
             self._worker.join(STOP_S / 2)
-        for emitter in reversed(self._emitters):
+        for emitter in (*reversed(self._emitters), *self._leaving):
             emitter.inbox.close()
             thread = self._threads.get(emitter)
             if thread is None:
@@ -195,17 +230,77 @@ class _Production:
 
     def _open_sinks(self, info: SourceInfo) -> None:
         for open_sink in self._show.open_sinks:
-            sink = open_sink(info)
-            emitter = Emitter(
-                sink,
-                partial(open_sink, info),
-                self._show.meter,
-                lockstep=not info.live and not sink.info.live,
-                make_card=self._show.make_card,
-                on_event=self._show.on_event,
-                clock=self._clock,
-            )
-            self._emitters.append(emitter)
+            self._open_sink(open_sink, info)
+
+    def _open_sink(self, open_sink: OpenSink, info: SourceInfo) -> Emitter:
+        sink = open_sink(info)
+        emitter = Emitter(
+            sink,
+            partial(open_sink, info),
+            self._show.meter,
+            lockstep=not info.live and not sink.info.live,
+            make_card=self._show.make_card,
+            on_event=self._show.on_event,
+            clock=self._clock,
+        )
+        self._emitters = (*self._emitters, emitter)
+        return emitter
+
+    def _start_emitter(self, emitter: Emitter) -> None:
+        self._opened += 1
+        if not emitter.info.main_thread:
+            self._threads[emitter] = self._crew.start(f"emit-{self._opened - 1}", emitter.run)
+
+    def add_sink(self, open_sink: OpenSink, told: Told) -> None:
+        """See :class:`Controls`."""
+
+        def add() -> None:
+            info = self._capture.info
+            assert info is not None  # orders are carried out once it is open
+            try:
+                self._start_emitter(self._open_sink(open_sink, info))
+            except LiveError as error:
+                told(error)
+                return
+            told(None)
+
+        self._orders.put(add)
+
+    def remove_sink(self, name: str, told: Told) -> None:
+        """See :class:`Controls`."""
+
+        def remove() -> None:
+            emitter = next((one for one in self._emitters if one.info.name == name), None)
+            if emitter is None:
+                told(SinkError(f"no output is called {name}", "it may have been removed already"))
+            elif len(self._emitters) == 1:
+                told(SinkError(f"{name} is the only output", "end the run instead, or add another output first"))
+            else:
+                self._emitters = tuple(one for one in self._emitters if one is not emitter)
+                self._leaving = [one for one in self._leaving if not one.ended] + [emitter]
+                emitter.inbox.close()
+                if emitter.info.main_thread:
+                    emitter.close()
+                told(None)
+
+        self._orders.put(remove)
+
+    def change_source(self, open_source: OpenSource, told: Told) -> None:
+        """See :class:`Controls`."""
+        self._orders.put(lambda: self._capture.change(open_source, told))
+
+    def change_budget(self, budget: Budget) -> None:
+        """See :class:`Controls`."""
+        self.budget = budget
+
+    def show_card(self, title: str, lines: tuple[str, ...] = ()) -> None:
+        """See :class:`Controls`."""
+        for emitter in self._emitters:
+            emitter.show_card(title, lines)
+
+    def sinks(self) -> tuple[tuple[str, str], ...]:
+        """See :class:`Controls`."""
+        return tuple((one.info.name, one.error.message if one.error else "") for one in self._emitters)
 
     def _work(self, info: SourceInfo) -> None:
         """Body of the process thread."""
@@ -219,9 +314,12 @@ class _Production:
 
     def _work_through(self, info: SourceInfo, works: Works) -> None:
         """Put frame after frame through the pipeline, and hand on what comes out of it."""
-        budget, left = self._show.budget, self._limits.most_frames(info) or math.inf
+        budget, left = self.budget, self._limits.most_frames(info) or math.inf
         quality, frames = budget.quality if info.live else budget.unhurried, self._capture.out
         while not self._stop.is_set():
+            if budget is not self.budget:
+                budget = self.budget
+                quality = budget.quality if info.live else budget.unhurried
             # A frame in flight is finished at once where no other has come yet.
             frame = frames.get(0 if works.busy else POLL_S) if left else None
             if frame is None and not works.busy and (frames.ended or not left):
@@ -243,10 +341,11 @@ class _Production:
     def _decide(self, info: SourceInfo, old: Quality, done: Done) -> Quality:
         now_s = done.end_s
         fps = self._show.meter.fps_in(now_s) or info.fps or UNKNOWN_FPS
-        new = self._show.budget.update(now_s, done.cost_ms, 1 / fps)
+        budget = self.budget
+        new = budget.update(now_s, done.cost_ms, 1 / fps)
         if new is not old:
-            self._show.meter.quality_changed(now_s, old, new, self._show.budget.reason)
-            self._show.on_event(f"{quality_text(new, self._show.budget.best.steps)}: {self._show.budget.reason}")
+            self._show.meter.quality_changed(now_s, old, new, budget.reason)
+            self._show.on_event(f"{quality_text(new, budget.best.steps)}: {budget.reason}")
         return new
 
     def _goes_on(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,7 @@ from realtime.people.cast import Cast
 from realtime.people.choose import Chooser
 from realtime.swappers import Swapper
 from realtime.track import Sighting, Tracker
-from realtime.types import F32, U8, Face, Frame, Quality
+from realtime.types import F32, U8, Face, Frame, Quality, Size
 
 log = logging.getLogger(__name__)
 
@@ -95,9 +95,17 @@ class Pipeline:
     ) -> None:
         self._tracker, self._cast, self._chooser = tracker, cast, chooser
         self._guard, self._meter, self._on_event = guard, meter, on_event
+        self.on_begin: Callable[[Frame], None] | None = None
+        """Called with each frame before anything is painted; may be replaced by any thread. It must be quick."""
         self._failures: set[str] = set()
         self.painters = painters
         """What paints the frames that begin from now on; may be replaced by any thread."""
+        self.in_view: tuple[Face, ...] = ()
+        """All faces of the latest frame, in its pixels; a new tuple for each frame. Any thread."""
+        self.size = Size(0, 0)
+        """Of the latest frame. Any thread."""
+        self.without: frozenset[str] = frozenset()
+        """Optional steps that are left out, whatever the quality says. May be replaced by any thread."""
         self.faces: tuple[Face, ...] = ()
         """Faces of the latest frame that were to be swapped, in its pixels; a new tuple for each frame. Any thread."""
         self.failure = ""
@@ -118,6 +126,8 @@ class Pipeline:
             What ``finish`` takes.
         """
         begun = Begun(frame, self.painters)
+        if look := self.on_begin:
+            look(frame)
         self._attempt(begun, partial(self._start, begun, quality))
         self.faces = begun.faces
         return begun
@@ -156,6 +166,9 @@ class Pipeline:
         begun.faces, lost_boxes = self._chooser.choose(wanted)
         begun.bare += lost_boxes
         begun.anybody = bool(sighting.faces)
+        self.in_view, self.size = sighting.faces, frame.size
+        if self.without:
+            quality = replace(quality, steps=quality.steps - self.without)
         for swapper in painters.swappers:
             swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
         for face in begun.faces:

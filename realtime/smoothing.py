@@ -19,6 +19,15 @@ LONGEST_GAP_S = 0.25
 """After a longer gap the past says nothing; the filter starts anew."""
 
 
+def cutoff_hz(smoothing: float) -> float:
+    """The cut-off for a face that keeps still.
+
+    Args:
+        smoothing: 0..1; 0.5 is ``CUTOFF_HZ``, 0 four times that, 1 a quarter of it.
+    """
+    return float(CUTOFF_HZ * 4 ** (1 - 2 * smoothing))
+
+
 def _share(cutoff_hz: float | F32, dt_s: float) -> F32:
     """Share of the new value that a first-order low-pass takes in after ``dt_s``."""
     step = np.asarray(cutoff_hz, np.float32) * np.float32(2 * math.pi * dt_s)
@@ -38,12 +47,13 @@ class MeshSmoother:
         self._speed: F32 | None = None
         self._last_s = 0.0
 
-    def smooth(self, mesh: F32, now_s: float) -> F32:
+    def smooth(self, mesh: F32, now_s: float, cutoff_hz: float = CUTOFF_HZ) -> F32:
         """Take in a measured mesh.
 
         Args:
             mesh: (n, 3) float32 in pixels.
             now_s: when its frame was captured. A stamp that repeats or goes back counts as a gap.
+            cutoff_hz: for a face that keeps still.
 
         Returns:
             (n, 3) float32, the steadied mesh; the caller's.
@@ -59,5 +69,5 @@ class MeshSmoother:
         x, y = self._speed[:, 0], self._speed[:, 1]
         whole_x, whole_y = float(x.mean()), float(y.mean())
         speed = math.hypot(whole_x, whole_y) + np.hypot(x - whole_x, y - whole_y)
-        self._mesh += _share(CUTOFF_HZ + CUTOFF_PER_SPEED * speed, dt_s)[:, None] * step
+        self._mesh += _share(cutoff_hz + CUTOFF_PER_SPEED * speed, dt_s)[:, None] * step
         return self._mesh.copy()

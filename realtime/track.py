@@ -18,6 +18,7 @@ from realtime.detect import VIEWS_PER_CALL, Detection, Detector, prominence
 from realtime.evidence import is_face
 from realtime.landmarks import MeshNet
 from realtime.meter import Meter
+from realtime.smoothing import CUTOFF_HZ
 from realtime.trail import Look, Track, change
 from realtime.types import F32, F64, U8, Face, Size
 
@@ -72,6 +73,8 @@ class Tracker:
         self._last_id = 0
         self._since_search = 0
         self._size: Size | None = None
+        self.cutoff_hz = CUTOFF_HZ
+        """How much faces that keep still are steadied, see :mod:`realtime.smoothing`; may be changed by any thread."""
 
     def follow(self, pixels: U8, now_s: float, detect_every_n: int) -> Sighting:
         """Find the faces of the next frame.
@@ -138,7 +141,7 @@ class Tracker:
             if _overlaps(look.box, taken, DOUBLE_IOU):  # two tracks on one face: it is the one that moved as expected
                 track.lost_s = now_s
             else:
-                track.advance(look, now_s)
+                track.advance(look, now_s, self.cutoff_hz)
                 taken.append(look.box)
 
     def _search(self, pixels: U8, now_s: float, *, everywhere: bool) -> None:

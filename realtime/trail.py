@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from realtime import geometry
 from realtime.landmarks import points5
-from realtime.smoothing import MeshSmoother
+from realtime.smoothing import CUTOFF_HZ, MeshSmoother
 from realtime.types import F32, Face
 
 GLIDE_S = 0.5
@@ -82,17 +82,17 @@ class Track:
         self.lost_s: float | None = None
         self._note(look, now_s)
 
-    def advance(self, look: Look, now_s: float) -> None:
-        """The mesh network has followed the face into another frame."""
+    def advance(self, look: Look, now_s: float, cutoff_hz: float = CUTOFF_HZ) -> None:
+        """The mesh network has followed the face into another frame; ``cutoff_hz`` steadies a face that keeps still."""
         dt_s = now_s - self._seen_s
         if dt_s > 0:
             vx, vy = (look.place.x - self.look.place.x) / dt_s, (look.place.y - self.look.place.y) / dt_s
             self._velocity = ((self._velocity[0] + vx) / 2, (self._velocity[1] + vy) / 2)
-        self._note(look, now_s)
+        self._note(look, now_s, cutoff_hz)
 
-    def _note(self, look: Look, now_s: float) -> None:
+    def _note(self, look: Look, now_s: float, cutoff_hz: float = CUTOFF_HZ) -> None:
         self.look, self._seen_s = look, now_s
-        self.mesh = self._smoother.smooth(look.mesh, now_s)
+        self.mesh = self._smoother.smooth(look.mesh, now_s, cutoff_hz)
         self.box = geometry.bounds(self.mesh)
 
     def is_remembered(self, now_s: float) -> bool:

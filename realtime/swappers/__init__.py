@@ -175,6 +175,13 @@ class Swapper(Protocol):
     def forget(self, followed: Collection[int]) -> None:
         """Drop what is remembered of everyone but these track ids."""
 
+    def relook(self, look: Look) -> bool:
+        """Take another look from the next face on; from any thread.
+
+        Returns:
+            ``False`` where that takes a new swapper, and nothing has changed.
+        """
+
 
 class Family(Protocol):
     """A module of ``FAMILIES``. Its identity is its own affair: it is made by one function and taken by the other.

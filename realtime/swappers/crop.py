@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -55,6 +56,13 @@ class CropSwapper:
         self._poisson = Poisson(side) if look.blend == "poisson" else None
         self.painted: Painted | None = None
         """Where the latest face was painted."""
+
+    def relook(self, look: Look) -> bool:
+        """See :class:`realtime.swappers.Swapper`. Only the tone is no part of what was made once."""
+        if replace(look, colour=self._look.colour) != self._look:
+            return False
+        self._look = look
+        return True
 
     def swap(self, pixels: U8, face: Face, now_s: float, steps: Collection[str]) -> bool:
         """See :class:`realtime.swappers.Swapper`.

@@ -8,7 +8,7 @@ from realtime.meter import Meter
 from realtime.people.beat import Beat
 from realtime.people.cast import Looks
 from realtime.people.embedding import Embedding, mean_of, mixed
-from realtime.swappers import Painted
+from realtime.swappers import Look, Painted
 from realtime.swappers.crop import CropSwapper, is_in
 from realtime.types import F32, U8, Face
 
@@ -70,6 +70,10 @@ class LikenessSwapper:
             del self._targets[track_id], self._latents[track_id]
         self._beat.forget(followed)
         self._swapper.forget(followed)
+
+    def relook(self, look: Look) -> bool:
+        """See :class:`realtime.swappers.Swapper`."""
+        return self._swapper.relook(look)
 
     def _look(self, pixels: U8, face: Face, now_s: float) -> None:
         seen = self._recogniser.embed(pixels, face.points5)

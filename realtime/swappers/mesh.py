@@ -153,6 +153,11 @@ class MeshSwapper:
         """See :class:`realtime.swappers.Swapper`."""
         self._people.forget(followed)
 
+    def relook(self, look: Look) -> bool:
+        """See :class:`realtime.swappers.Swapper`."""
+        self._look = look
+        return True
+
     def _choose_photo(self, person: _Person, yaw_rad: float) -> None:
         """Show the photo that faces most the way the person does, and change it only for a clearly better one."""
         off_rad = [abs(photo.shape.yaw_rad - yaw_rad) for photo in self._photos]

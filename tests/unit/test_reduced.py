@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime import reduced
-from realtime.swappers import Painted
+from realtime.swappers import Look, Painted
 from realtime.types import U8, Face, Size
 from tests.stage import Actor
 
@@ -34,6 +34,9 @@ class PaintBox:
 
     def forget(self, followed: Collection[int]) -> None:
         pass
+
+    def relook(self, look: Look) -> bool:
+        return True
 
 
 def a_face(x: float, y: float, height: float) -> Face:

@@ -3,6 +3,7 @@
 import { reasonOf } from "./reason.js";
 
 const GATHER_MS = 200;
+const TOGETHER_MS = 10;
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 5000;
 const GRACE_MS = 2500;
@@ -28,13 +29,16 @@ async function keepSize(sender) {
   await sender.setParameters(parameters).catch(() => {}); // only a wish: browsers differ in what they take
 }
 
-/** Resolves when all candidates are in the offer, or after GATHER_MS: those of this machine come at once. */
+/**
+ * Resolves when all candidates are in the offer, a moment after the first one, or after GATHER_MS: those of this machine
+ * come at once and together, and one is enough, because this side also asks at the addresses in the answer.
+ */
 function gathered(pc) {
   return new Promise((resolve) => {
-    const done = () => pc.iceGatheringState === "complete" && resolve();
-    pc.addEventListener("icegatheringstatechange", done);
+    pc.addEventListener("icegatheringstatechange", () => pc.iceGatheringState === "complete" && resolve());
+    pc.addEventListener("icecandidate", () => setTimeout(resolve, TOGETHER_MS));
     setTimeout(resolve, GATHER_MS);
-    done();
+    if (pc.iceGatheringState === "complete") resolve();
   });
 }
 

@@ -259,6 +259,11 @@ class Meter:
         """Pictures per second that the source gave in the last two seconds; 0 when unknown."""
         return self._in.recent(now_s)
 
+    @property
+    def frames(self) -> int:
+        """Pictures that came out of the pipeline so far. Any thread."""
+        return self._out.count
+
     def snapshot(self) -> Stats:
         """Everything measured so far. Cheap enough for a few times a second; safe from any thread."""
         now_s = self._clock()

@@ -93,8 +93,8 @@ class Pipeline:
         meter: Meter,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._tracker, self._cast, self._chooser = tracker, cast, chooser
-        self._guard, self._meter, self._on_event = guard, meter, on_event
+        self.tracker, self._cast, self.chooser = tracker, cast, chooser
+        self.guard, self._meter, self._on_event = guard, meter, on_event
         self.on_begin: Callable[[Frame], None] | None = None
         """Called with each frame before anything is painted; may be replaced by any thread. It must be quick."""
         self._failures: set[str] = set()
@@ -146,7 +146,7 @@ class Pipeline:
         self.faces, frame = begun.faces, begun.frame
         with self._meter.lap("settle"):
             film_or_now_s = now_s if frame.film_s is None else frame.film_s
-            return self._guard.settle(film_or_now_s, frame, *_outcome(begun))
+            return self.guard.settle(film_or_now_s, frame, *_outcome(begun))
 
     def _attempt(self, begun: Begun, work: Callable[[], None]) -> None:
         """Do one half of the work; whatever breaks it off is a reason not to show the frame as it is."""
@@ -163,7 +163,7 @@ class Pipeline:
         painters.device.begin(frame.pixels)
         sighting = self._locate(frame, quality)
         wanted = self._cast.wanted(frame.pixels, sighting, frame.scene_s)
-        begun.faces, lost_boxes = self._chooser.choose(wanted)
+        begun.faces, lost_boxes = self.chooser.choose(wanted)
         begun.bare += lost_boxes
         begun.anybody = bool(sighting.faces)
         self.in_view, self.size = sighting.faces, frame.size
@@ -208,9 +208,9 @@ class Pipeline:
 
     def _locate(self, frame: Frame, quality: Quality) -> Sighting:
         every_n = quality.detect_every_n
-        if self._chooser.has_room and self._cast.has_room:
+        if self.chooser.has_room and self._cast.has_room:
             every_n = max(1, every_n // EAGER)
-        return self._tracker.follow(frame.pixels, frame.scene_s, every_n)
+        return self.tracker.follow(frame.pixels, frame.scene_s, every_n)
 
     def _swap(self, begun: Begun, face: Face, quality: Quality) -> bool:
         """Swap one face. Says whether the person may be shown; a network that fails on one face spoils no other."""

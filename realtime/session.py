@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,10 @@ from types import FrameType
 
 from realtime import app, clashes, figures, last_run, loop
 from realtime.config import Settings
+from realtime.desk.desk import Desk
+from realtime.desk.running import RunningDesk
 from realtime.errors import ConfigError
-from realtime.facts import banner_facts
+from realtime.facts import Fact, banner_facts
 from realtime.machine import describe
 from realtime.meter import Meter
 from realtime.people.cast import ONLY_STRANGERS
@@ -24,7 +26,12 @@ from realtime.terminal import Terminal
 
 
 def play(
-    settings: Settings, terminal: Terminal, notes: Sequence[tuple[str, str]] = (), *, open_page: bool = False
+    settings: Settings,
+    terminal: Terminal,
+    notes: Sequence[tuple[str, str]] = (),
+    *,
+    open_page: bool = False,
+    on_desk: Callable[[Desk], None] | None = None,
 ) -> None:
     """Run until the input ends, the person stops it, or something fails that cannot be mended.
 
@@ -33,6 +40,7 @@ def play(
         terminal: shows the run.
         notes: more lines for the banner.
         open_page: open the control page in this desktop's browser, where the web server runs.
+        on_desk: given what steers the run, once, before the first picture.
 
     Raises:
         LiveError: what a person can act on.
@@ -48,25 +56,42 @@ def play(
         meter = Meter()
         scene = app.set_up(settings, networks, meter, terminal.note)
         pipeline = scene.pipeline
-        ends, web_facts = stack.enter_context(app.on_network(scene.settings, ends, meter, terminal.note))
+
+        def make_desk(ends: app.Ends) -> RunningDesk:
+            desk = stack.enter_context(RunningDesk(scene, networks, meter, ends, lambda: told))
+            listeners.append(desk.note)
+            return desk
+
+        def note(text: str) -> None:
+            for listener in listeners:
+                listener(text)
+
+        told: list[Fact] = []
+        listeners: list[Callable[[str], None]] = [terminal.note]
+        ends, desk, web_facts = stack.enter_context(app.on_network(scene.settings, ends, meter, note, make_desk))
         built = app.build_show(scene.settings, ends, networks.device, pipeline, meter)
 
         def ready(source: SourceInfo, sinks: tuple[SinkInfo, ...]) -> None:
             runs = banner_facts(scene.settings, source, sinks, built.budget.best, built.budget.least)
-            terminal.banner([*scene.faces.facts, *runs, *web_facts, *networks.facts, *notes])
+            told[:] = [*scene.faces.facts, *runs, *web_facts, *networks.facts, *notes]
+            terminal.banner(told)
+            desk.opened(built.budget, list(zip([sink.name for sink in sinks], settings.output.to, strict=True)))
+            if on_desk is not None:
+                on_desk(desk)
             _keep(settings, terminal)
             if open_page and web_facts:
                 webbrowser.open(web_facts[0][1])
             terminal.start(None if source.live else _length(source.frames, limits.most_frames(source)))
 
         try:
-            with stop_on_signals() as stop, app.upgrading(scene, networks, meter, terminal.note) as take_what_is_ready:
+            with stop_on_signals() as stop, app.upgrading(scene, networks, meter, note) as take_what_is_ready:
 
                 def tick() -> None:
                     take_what_is_ready()
                     terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces)))
 
-                loop.run(replace(built, on_event=terminal.note, on_ready=ready, on_tick=tick), stop, limits)
+                show = replace(built, on_event=note, on_ready=ready, on_tick=tick, on_start=desk.take_controls)
+                loop.run(show, stop, limits)
         finally:
             stats = meter.snapshot()
             terminal.end(stats)

@@ -39,23 +39,28 @@ class SourceFaces:
 
 def make_kit(settings: Settings, networks: Networks, meter: Meter, tell: Callable[[str], None] = lambda _: None) -> Kit:
     """Make what a swapper's family works with; ``tell`` see :class:`realtime.swappers.Kit`."""
-    look = Look(
-        likeness=settings.swap.likeness,
-        colour=settings.swap.colour,
-        opacity=settings.swap.opacity,
-        boost=settings.swap.boost,
-        morph=settings.swap.morph,
-        blend=settings.swap.blend,
-    )
     return Kit(
         networks.device,
         networks.models,
         settings.swap.engine,
-        look,
+        make_look(settings),
         meter,
         masks=make_masks(settings),
         cache=VectorCache(cache_folder()),
         tell=tell,
+    )
+
+
+def make_look(settings: Settings) -> Look:
+    """Say how the new face looks."""
+    swap = settings.swap
+    return Look(
+        likeness=swap.likeness,
+        colour=swap.colour,
+        opacity=swap.opacity,
+        boost=swap.boost,
+        morph=swap.morph,
+        blend=swap.blend,
     )
 
 

@@ -16,8 +16,12 @@ from realtime.people.choose import Chooser
 from realtime.people.recognise import open_recogniser
 from realtime.pipeline import Painters, Pipeline
 from realtime.placard import placard
+from realtime.smoothing import cutoff_hz
 from realtime.swappers import Kit, family, optional_steps, scales
 from realtime.track import Tracker
+
+BLANK = ("Back in a moment",)
+"""Title and lines of the card that hides everything."""
 
 
 def build_pipeline(
@@ -28,12 +32,19 @@ def build_pipeline(
     on_event: Callable[[str], None] = lambda _: None,
 ) -> Pipeline:
     """Make the path of a frame; ``on_event`` is told in words when frames cannot be swapped."""
+    tracker = Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter)
+    tracker.cutoff_hz = cutoff_hz(settings.tracking.smoothing)
     return Pipeline(
-        Tracker(networks.detector, networks.mesh_net, settings.tracking.min_presence, meter),
+        tracker,
         build_cast(settings, networks, faces, meter),
         build_chooser(settings),
         build_painters(settings, networks, faces, meter),
-        Guard(settings.faces.on_lost, settings.faces.hold_s, lambda size: placard(size, "No face in view").copy()),
+        Guard(
+            settings.faces.on_lost,
+            settings.faces.hold_s,
+            lambda size: placard(size, "No face in view").copy(),
+            lambda size: placard(size, *BLANK),
+        ),
         meter,
         on_event,
     )

@@ -1,8 +1,9 @@
 """Settings: what they are, where they come from, how they are remembered; knows no object that obeys them."""
 
 from realtime.config.layers import Layer, flag, from_set_options, read_layer, read_value, resolve
-from realtime.config.settings import Settings, all_keys, allowed_text
+from realtime.config.settings import Settings, all_keys, allowed_text, bounds
 from realtime.config.store import (
+    changed,
     default_layer,
     load,
     profile_layer,
@@ -17,6 +18,8 @@ __all__ = [
     "Settings",
     "all_keys",
     "allowed_text",
+    "bounds",
+    "changed",
     "default_layer",
     "flag",
     "from_set_options",

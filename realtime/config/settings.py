@@ -158,6 +158,7 @@ class TrackingSettings(Section):
     detector: Name
     detect_every_n: Annotated[int, Field(ge=1, le=300)]
     min_presence: Share
+    smoothing: Share
 
 
 class QualitySettings(Section):
@@ -235,6 +236,22 @@ _FIELDS = _fields()
 def all_keys() -> tuple[str, ...]:
     """Every setting as ``"section.name"``, in the order of the settings file."""
     return tuple(_FIELDS)
+
+
+def bounds(key: str) -> tuple[float | None, float | None, tuple[str, ...]]:
+    """What a control of a setting looks like, made from the same type and range that check it.
+
+    Args:
+        key: ``"section.name"``.
+
+    Returns:
+        Its least and largest number, ``None`` where it is none, and its choices, none where it is no choice.
+    """
+    field = _FIELDS[key]
+    low = next((float(str(note.ge)) for note in field.metadata if isinstance(note, Ge)), None)
+    high = next((float(str(note.le)) for note in field.metadata if isinstance(note, Le)), None)
+    kind: Any = field.annotation
+    return low, high, tuple(str(choice) for choice in get_args(kind)) if get_origin(kind) is Literal else ()
 
 
 def allowed_text(key: str) -> str:

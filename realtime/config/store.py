@@ -9,7 +9,7 @@ from typing import Any
 
 from platformdirs import user_config_path, user_state_path
 
-from realtime.config.layers import Layer, as_toml, read_layer, resolve
+from realtime.config.layers import Layer, as_toml, flag, read_layer, resolve
 from realtime.config.settings import Settings
 from realtime.errors import ConfigError
 
@@ -112,6 +112,21 @@ def save_profile(name: str, settings: Settings) -> Path:
     path = config_dir() / "profiles" / f"{name}.toml"
     _write(path, f"# Saved by --save {name}; used with --profile {name}.\n", changed)
     return path
+
+
+def changed(settings: Settings, key: str, value: Any, origin: str) -> Settings:
+    """Make the same settings with another value, checked.
+
+    Args:
+        settings: as they are.
+        key: ``"section.name"``.
+        value: as TOML or JSON gives it.
+        origin: who wants it, for the message.
+
+    Raises:
+        ConfigError: there is no such setting, or it does not take this value.
+    """
+    return resolve([Layer("the run", _flat(settings)), flag(origin, key, value)])
 
 
 def read_last_run() -> Layer:

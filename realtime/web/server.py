@@ -29,13 +29,12 @@ LINK_HOURS = 12.0
 
 
 class WebServer:
-    """Listens from its making on, serves from ``start`` on. A context: at its end the thread has ended.
+    """Listens from its making on, serves from ``start`` on.
 
     Args:
         settings: of the web room.
         meter: of the run.
         tell: told in words who comes and goes. From the server's thread.
-        more: further routes.
 
     Attributes:
         station: where its peers' pictures go to and come from.
@@ -51,9 +50,9 @@ class WebServer:
         settings: WebSettings,
         meter: Meter,
         tell: Callable[[str], None] = lambda _: None,
-        more: tuple[APIRouter, ...] = (),
     ) -> None:
-        self._settings, self._meter, self._tell, self._more = settings, meter, tell, more
+        self._settings, self._meter, self._tell = settings, meter, tell
+        self._more: tuple[APIRouter, ...] = ()
         alone = is_this_machine(settings.host)
         self._certificate = None if settings.tls == "off" or alone else _certificate(settings)
         key = None if alone else key_in(config_dir())
@@ -68,21 +67,27 @@ class WebServer:
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._server: uvicorn.Server | None = None
         self._error: BaseException | None = None
         self._stop: asyncio.Event | None = None
 
-    def __enter__(self) -> WebServer:
+    def start(self, more: tuple[APIRouter, ...] = ()) -> None:
+        """Begin to serve.
+
+        Args:
+            more: further routes, such as those of the desk.
+        """
+        self._more = more
         self._thread.start()
         self._ready.wait(START_S)
         if self._error is not None:
             raise self._error
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End every connection and the thread. Safe to call twice."""
         if self._loop is not None and self._stop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(STOP_S)
+        if self._thread.ident is not None:
+            self._thread.join(STOP_S)
         self._socket.close()
 
     def _serve(self) -> None:

@@ -48,7 +48,7 @@ LIMITS = {
     "swap.blend": Limits(words='one of "feather", "poisson"', choices=("feather", "poisson")),
     "masks.occlusion": Limits(words="the name of a model", choices=("", "xseg_1", "xseg_3")),
     "enhance.model": Limits(words='the name of a model, see `doppelcam models list`, or ""'),
-    "faces.which": Limits(words="largest, all or a number", choices=("largest", "all", "1", "2", "3")),
+    "faces.which": Limits(words="largest, all or a number", choices=()),
     "faces.on_lost": Limits(words="what is shown", choices=("hold", "blur", "card", "raw")),
     "faces.hold_s": Limits(words="a number from 0 to 5", low=0, high=5),
     "swap.brand_new": Limits(

@@ -200,7 +200,6 @@ link.addEventListener("figures", (event) => {
   say(byId("read-fps"), figures.fps_out.toFixed(0));
   const delays = Object.values(figures.latency_ms).map(([p50]) => p50);
   say(byId("read-delay"), delays.length ? Math.max(...delays).toFixed(0) : "–");
-  seen.quality = figures.quality;
   seen.line = figures.line;
 });
 link.addEventListener("note", (event) => {
@@ -229,7 +228,7 @@ async function everySecond() {
 
 async function showMeasured() {
   const own = await peer.measure();
-  const parts = [seen.line, seen.quality && `Quality: ${seen.quality}`];
+  const parts = [seen.line];
   if (own.size) parts.push(`This page shows ${own.size} at ${own.fps} pictures/s (${own.codec}), ${own.buffer_ms?.toFixed(0) ?? "?"} ms in its buffer.`);
   if (own.sent) parts.push(`It sends ${own.sent}.`);
   if (own.way_ms !== undefined) parts.push(`There and back: ${own.way_ms.toFixed(0)} ms.`);

@@ -7,6 +7,13 @@ const DRAW_EVERY_MS = 250;
 const COLOURS = 8;
 const LEGEND_ROWS = 5;
 
+/** The steps of a picture without their total, which the run tells as "compute"; what no step accounts for is "other". */
+function withoutTotal({ compute, ...steps }) {
+  if (compute === undefined) return steps;
+  const known = Object.values(steps).reduce((sum, one) => sum + one, 0);
+  return { ...steps, other: Math.max(0, compute - known) };
+}
+
 /** A height that does not jump: the next of these above the largest value. */
 function roundUp(value) {
   return [5, 10, 20, 40, 60, 100, 150, 200, 300, 500, 1000, 2000, 5000].find((top) => top >= value) ?? value;
@@ -36,11 +43,12 @@ export class Graphs {
   /** Take the figures of a moment. */
   add(figures) {
     const now_s = performance.now() / 1000;
+    const steps = withoutTotal(figures.steps_ms);
     const delays = Object.values(figures.latency_ms);
     const slowest = delays.reduce((most, one) => (one[0] > most[0] ? one : most), [0, 0]);
-    this.#points.push({ t_s: now_s, in: figures.fps_in, out: figures.fps_out, p50: slowest[0], p95: slowest[1], steps: figures.steps_ms });
+    this.#points.push({ t_s: now_s, in: figures.fps_in, out: figures.fps_out, p50: slowest[0], p95: slowest[1], steps });
     while (this.#points[0].t_s < now_s - SPAN_S) this.#points.shift();
-    for (const step of Object.keys(figures.steps_ms)) if (!this.#steps.includes(step)) this.#steps.push(step);
+    for (const step of Object.keys(steps)) if (!this.#steps.includes(step)) this.#steps.push(step);
     this.#plan();
   }
 

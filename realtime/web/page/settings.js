@@ -24,7 +24,11 @@ export class Settings {
   }
 
   /** Show what the run says. What a hand is on stays as it is for a moment. */
-  show(state) {
+  show({ values, limits: told }) {
+    const limits = Object.fromEntries(
+      Object.entries(told).map(([key, one]) => [key, one.choices.length ? one : { ...one, choices: SETTINGS[key]?.choices ?? [] }]),
+    );
+    const state = { values, limits };
     const keys = Object.keys(state.values).filter((key) => state.limits[key] && !ELSEWHERE.has(key));
     const shape = JSON.stringify(keys.map((key) => [key, kindOf(state.values[key], state.limits[key]), state.limits[key]]));
     if (shape !== this.#keys) {

@@ -5,7 +5,8 @@ const MOST = 3;
 const STAY_MS = 6000;
 
 /** Show a message. The same one twice is shown once, as new. */
-export function toast(text, hint = "", warning = false) {
+export function toast(said, hint = "", warning = false) {
+  const text = (said[0] ?? "").toUpperCase() + said.slice(1).replace(/:\s*$/, "");
   const list = byId("toasts");
   for (const old of [...list.children]) if (old.dataset.text === text) old.remove();
   while (list.children.length >= MOST) list.firstElementChild.remove();

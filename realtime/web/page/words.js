@@ -1,6 +1,7 @@
 /** What settings are called, for people who have never seen the settings file; a key that is not here still works. */
 
-/** By key: name; `ends` of a slider; `note`; `group`: look, faces, network. Their order is the order on the page. */
+/** By key: name; `ends` of a slider; `note`; `choices` where the run
+ * names none; `group`: look, faces, network. Their order is the order on the page. */
 export const SETTINGS = {
   "swap.likeness": { group: "look", name: "Likeness", ends: ["your own shape", "the photo"] },
   "swap.opacity": { group: "look", name: "Blend", ends: ["your own face", "the new one"] },
@@ -8,7 +9,7 @@ export const SETTINGS = {
   "tracking.smoothing": { group: "look", name: "Smoothing", ends: ["quick", "steady"] },
   "swap.own_mouth": { group: "look", name: "Keep my own mouth" },
   "swap.obstacles": { group: "look", name: "Keep hands and cups in front" },
-  "faces.which": { group: "faces", name: "Whose face" },
+  "faces.which": { group: "faces", name: "Whose face", choices: ["largest", "all", "1", "2", "3", "4", "5", "6", "7", "8"] },
   "faces.on_lost": { group: "faces", name: "When a face is lost" },
   "faces.hold_s": { group: "faces", name: "Before that, hold the last picture" },
   "swap.boost": { group: "network", name: "Sharpness", note: "With a network: how many times its own size it works at." },

@@ -277,6 +277,7 @@ class _Production:
                 told(SinkError(f"{name} is the only output", "end the run instead, or add another output first"))
             else:
                 self._emitters = tuple(one for one in self._emitters if one is not emitter)
+                self._show.meter.removed(name)
                 self._leaving = [one for one in self._leaving if not one.ended] + [emitter]
                 emitter.inbox.close()
                 if emitter.info.main_thread:

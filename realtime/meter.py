@@ -211,6 +211,7 @@ class Meter:
         self._laps: dict[str, Lap] = {}
         self._steps: dict[str, Series] = {}
         self._latency: dict[str, Series] = {}
+        self._removed: set[str] = set()
         self._drops: dict[str, int] = {}
         self._counters: dict[str, int] = {}
         self._changes: list[QualityChange] = []
@@ -241,6 +242,11 @@ class Meter:
     def delivered(self, sink: str, latency_ms: float) -> None:
         """A new picture was written to ``sink``, ``latency_ms`` after it was captured."""
         self._series(self._latency, sink).note(latency_ms)
+
+    def removed(self, sink: str) -> None:
+        """A sink is there no more: its latest figures are no longer those of this moment."""
+        with self._lock:
+            self._removed.add(sink)
 
     def drop(self, cause: str, count: int = 1) -> None:
         """``count`` pictures will never be shown because of ``cause``."""
@@ -282,7 +288,7 @@ class Meter:
             fps_out=self._out.whole(),
             recent=Window(
                 steps={name: series.recent() for name, series in steps.items()},
-                latency_ms={name: series.recent() for name, series in latency.items()},
+                latency_ms={name: series.recent() for name, series in latency.items() if name not in self._removed},
                 fps_in=self._in.recent(now_s),
                 fps_out=self._out.recent(now_s),
             ),

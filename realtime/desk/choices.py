@@ -17,7 +17,7 @@ def engines() -> tuple[Choice, ...]:
             known = card.load_card(name)
         except ModelError:
             continue
-        if known.family in FAMILIES and store.locate(known) is not None:
+        if known.family in FAMILIES and known.family != MESH and store.locate(known) is not None:
             found.append(Choice(value=name, words=f"{name} ({known.family})"))
     return tuple(found)
 

@@ -60,10 +60,10 @@ class PaintShop:
                 self._thread = threading.Thread(target=self._work, name="paint shop", daemon=True)
                 self._thread.start()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a wish waits. Any thread."""
-        return self._wish is not None
+    def forget(self) -> None:
+        """Forget a wish that was not begun. Any thread."""
+        with self._changed:
+            self._wish = None
 
     def close(self) -> None:
         """Make no more, and free what was made; only after the last frame."""

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import tempfile
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-
-from platformdirs import user_videos_path
 
 from realtime import app, config
 from realtime.app.faces import make_look, make_masks
 from realtime.app.path import BLANK
 from realtime.budget import Budget
 from realtime.config import Settings
+from realtime.desk.album import Album
 from realtime.desk.choices import engines, inputs
 from realtime.desk.messages import (
     LIVE_KEYS,
@@ -26,9 +19,7 @@ from realtime.desk.messages import (
     Blank,
     Choice,
     Event,
-    FaceBox,
     Figures,
-    Limits,
     Note,
     Order,
     Output,
@@ -43,23 +34,19 @@ from realtime.desk.messages import (
     UsePhoto,
 )
 from realtime.desk.painting import PaintShop
+from realtime.desk.places import Places
+from realtime.desk.standing import face_at, figures_of, limits, made_from, values_of
+from realtime.desk.tap import Tap
 from realtime.errors import ConfigError, LiveError
 from realtime.last_run import with_full_paths
 from realtime.loop import Controls
 from realtime.meter import Meter
-from realtime.photos import read_photo
-from realtime.sinks import Sink, parse_output
 from realtime.smoothing import cutoff_hz
-from realtime.sources import SourceInfo, parse_input
-from realtime.status import quality_text, status_line
 from realtime.swappers import OBSTACLES, optional_steps
-from realtime.types import U8, Frame
+from realtime.types import U8
 
-BEFORE_S = 0.2
-"""How long ``before`` waits for a frame."""
 NOTES = 20
 """Of the latest notes, told to whoever comes later."""
-_PHOTO_SUFFIXES = {b"\xff\xd8": ".jpg", b"\x89P": ".png", b"RI": ".webp", b"GI": ".gif", b"BM": ".bmp"}
 
 
 class RunningDesk:
@@ -88,35 +75,29 @@ class RunningDesk:
         facts: Callable[[], Sequence[tuple[str, str]]] = tuple,
     ) -> None:
         self._settings, self._faces, self._pipeline = scene.settings, scene.faces, scene.pipeline
-        self._networks, self._meter, self._ends, self._facts = networks, meter, ends, facts
-        self._controls: Controls | None = None
+        self._painting = scene.settings  # those that what paints now was made from
+        self._networks, self._meter, self._facts = networks, meter, facts
         self._lock = threading.RLock()  # around decisions, never around work
         self._listeners: tuple[Callable[[Event], None], ...] = ()
         self._notes: deque[Note] = deque(maxlen=NOTES)
-        self._asked: dict[str, str] = {}  # what each output was asked for as, by its name
-        self._recording = ""
-        self._input = scene.settings.input.what
         self._inputs: tuple[Choice, ...] = ()
         self._engines: tuple[Choice, ...] = ()
         self._budget: Budget | None = None
-        self._begun_s = time.monotonic()
-        self._folder = tempfile.TemporaryDirectory(prefix="doppelcam-photos-")
-        self._photos: dict[str, str] = {}
+        self._album, self._tap = Album(), Tap(scene.pipeline)
         self._shop = PaintShop(self._pipeline, networks, meter, self._painted, self._refused)
-        self._before_lock = threading.Lock()
-        self.station = ends.station
+        self._places = Places(ends, lambda: self._settings, self._placed)
+        self._station = ends.station
 
     def __enter__(self) -> RunningDesk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pipeline.on_begin = None
         self._shop.close()
-        self._folder.cleanup()
+        self._album.close()
 
     def take_controls(self, controls: Controls) -> None:
         """See ``loop.Show.on_start``."""
-        self._controls = controls
+        self._places.controls = controls
 
     def opened(self, budget: Budget, outputs: Sequence[tuple[str, str]]) -> None:
         """The run has begun.
@@ -126,13 +107,14 @@ class RunningDesk:
             outputs: name of each, and what it was asked for as.
         """
         self._budget = budget
-        self._asked.update(outputs)
+        self._places.asked.update(outputs)
         threading.Thread(target=self._look_around, name="look around", daemon=True).start()
         self._tell_state()
 
     def note(self, text: str, hint: str = "", *, warning: bool = False) -> None:
         """Tell whoever listens. Any thread."""
         self._tell(Note(text=text, hint=hint, warning=warning))
+        self._tell_state()  # who sends and who watches is in it
 
     def order(self, order: Order) -> None:
         """See :class:`realtime.desk.desk.Desk`."""
@@ -148,13 +130,13 @@ class RunningDesk:
             case UsePhoto():
                 self._use_photo(order.photo)
             case UseInput():
-                self._use_input(order.what)
+                self._places.use_input(order.what)
             case AddOutput():
-                self._add_output(order.to)
+                self._places.add(order.to)
             case RemoveOutput():
-                self._require().remove_sink(order.name, self._told(f"{order.name} is closed"))
+                self._places.remove(order.name)
             case Record():
-                self._record(order.on)
+                self._places.record(order.on)
             case Save():
                 path = config.save_profile(order.profile, with_full_paths(self._settings))
                 self.note(f"saved as the profile {order.profile}: {path}")
@@ -162,54 +144,29 @@ class RunningDesk:
 
     def state(self) -> State:
         """See :class:`realtime.desk.desk.Desk`."""
-        sinks = self._controls.sinks() if self._controls else ()
-        names = tuple(Path(photo).name for photo in self._settings.source.photos)
+        places = self._places
+        sinks = places.controls.sinks() if places.controls else ()
+        station = self._station
         return State(
-            values={key: _value(self._settings, key) for key in LIVE_KEYS},
-            limits={key: _limits(key) for key in LIVE_KEYS},
+            values=values_of(self._settings),
+            limits=limits(),
             facts=tuple(self._facts()),
-            photos=tuple(self._photos.get(name, name) for name in names),
-            input=self._input,
+            photos=tuple(self._album.name_of(photo) for photo in self._settings.source.photos),
+            input=places.input,
             inputs=self._inputs,
             engines=self._engines,
-            outputs=tuple(Output(name=name, to=self._asked.get(name, name), failed=why) for name, why in sinks),
-            recording=self._recording,
+            outputs=tuple(Output(name=name, to=places.asked.get(name, name), failed=why) for name, why in sinks),
+            recording=places.recording,
             blank=self._pipeline.guard.blank,
             picked=self._pipeline.chooser.picked,
             profiles=config.profile_names(),
-            sender=self._sender(),
+            viewers=station.outlet.viewers if station else (),
+            sender=(station.browser.who or station.whip.who) if station else "",
         )
 
     def figures(self) -> Figures:
         """See :class:`realtime.desk.desk.Desk`."""
-        stats, pipeline = self._meter.snapshot(), self._pipeline
-        now = stats.recent
-        budget = self._budget
-        top = budget is None or budget.quality == budget.best
-        width, height = pipeline.size if pipeline.size.w else (1, 1)
-        swapped = {face.track_id for face in pipeline.faces}
-        boxes = tuple(
-            FaceBox(
-                track_id=face.track_id,
-                left=float(face.box_xyxy[0]) / width,
-                top=float(face.box_xyxy[1]) / height,
-                right=float(face.box_xyxy[2]) / width,
-                bottom=float(face.box_xyxy[3]) / height,
-                swapped=face.track_id in swapped,
-            )
-            for face in pipeline.in_view
-        )
-        return Figures(
-            t_s=time.monotonic() - self._begun_s,
-            fps_in=now.fps_in,
-            fps_out=now.fps_out,
-            latency_ms={name: (one.p50, one.p95) for name, one in now.latency_ms.items()},
-            steps_ms={name: one.p50 for name, one in now.steps.items()},
-            dropped=dict(stats.drops),
-            quality="" if top or budget is None else quality_text(budget.quality, budget.best.steps),
-            faces=boxes,
-            line=status_line(stats, len(swapped)),
-        )
+        return figures_of(self._meter, self._pipeline, self._budget)
 
     def listen(self, tell: Callable[[Event], None]) -> Callable[[], None]:
         """See :class:`realtime.desk.desk.Desk`; what was noted before is told at once."""
@@ -228,61 +185,38 @@ class RunningDesk:
 
     def keep_photo(self, name: str, data: bytes) -> str:
         """See :class:`realtime.desk.desk.Desk`."""
-        suffix = _PHOTO_SUFFIXES.get(data[:2], ".photo")
-        with self._lock:
-            photo = f"photo-{len(self._photos) + 1}{suffix}"
-            self._photos[photo] = Path(name.replace("\\", "/")).name[:100] or photo
-        path = Path(self._folder.name) / photo
-        path.write_bytes(data)
-        try:
-            read_photo(path)
-        except LiveError as error:
-            path.unlink()
-            shown = self._photos.pop(photo)
-            raise type(error)(error.message.replace(str(path), shown), error.hint) from error
-        return photo
+        return self._album.keep(name, data)
 
     def before(self) -> U8 | None:
         """See :class:`realtime.desk.desk.Desk`."""
-        came = threading.Event()
-        taken: list[U8] = []
-
-        def look(frame: Frame) -> None:
-            if not taken:
-                taken.append(frame.pixels.copy())
-                came.set()
-
-        with self._before_lock:
-            self._pipeline.on_begin = look
-            came.wait(BEFORE_S)
-            self._pipeline.on_begin = None
-        return taken[0] if taken else None
+        return self._tap.take()
 
     def _set(self, key: str, value: object) -> None:
         if key not in LIVE_KEYS:
             raise ConfigError(f"{key} cannot be changed while a run goes on", f"start again with --set {key}=...")
         with self._lock:
             before = self._settings
-            now = config.changed(before, key, value, "the page")
-            if key == "swap.obstacles":
-                self._leave_out(now)
-            self._settings = now
+            self._settings = now = config.changed(before, key, value, "the page")
         pipeline = self._pipeline
         pipeline.guard.on_lost, pipeline.guard.hold_s = now.faces.on_lost, now.faces.hold_s
         pipeline.tracker.cutoff_hz = cutoff_hz(now.tracking.smoothing)
+        if key == "swap.obstacles":
+            self._leave_out(now)
         if key == "faces.which":
             pipeline.chooser.unpick(now.faces.which)
-        if _paints(now) != _paints(before):
-            self._repaint(before, now)
+        if made_from(now) != made_from(before):
+            self._repaint(now)
 
-    def _repaint(self, before: Settings, now: Settings) -> None:
+    def _repaint(self, now: Settings) -> None:
         """Let the painters follow the settings: at once where they can, else by making others aside."""
-        same = _paints(before)[1:] == _paints(now)[1:]
+        (_, rest), (_, rest_painting) = made_from(now), made_from(self._painting)
         look = make_look(now)
-        if same and not self._shop.is_busy and all(one.relook(look) for one in self._pipeline.painters.swappers):
+        if rest == rest_painting and all(one.relook(look) for one in self._pipeline.painters.swappers):
+            self._shop.forget()
+            self._painting = now
             return
-        engine = now.swap.engine == before.swap.engine and now.source == before.source
-        self._shop.want(now, self._faces if engine else None)
+        same_faces = now.swap.engine == self._painting.swap.engine and now.source == self._painting.source
+        self._shop.want(now, self._faces if same_faces else None)
 
     def _leave_out(self, now: Settings) -> None:
         budget = self._budget
@@ -294,135 +228,59 @@ class RunningDesk:
 
     def _painted(self, settings: Settings, faces: app.SourceFaces, budget: Budget) -> None:
         """Called by the paint shop: what it made paints from the next frame on."""
-        changed_engine = settings.swap.engine != self._pipeline_engine()
-        self._faces = faces
+        before, self._painting, self._faces = self._painting, settings, faces
+        look = make_look(self._settings)  # a control may have moved meanwhile
+        for swapper in self._pipeline.painters.swappers:
+            swapper.relook(look)
         self._take_budget(budget)
-        if changed_engine:
+        if settings.swap.engine != before.swap.engine:
             self.note(f"the face is made by {settings.swap.engine} now")
         self._tell_state()
 
-    def _pipeline_engine(self) -> str:
-        return self._settings.swap.engine
-
     def _take_budget(self, budget: Budget) -> None:
         self._budget = budget
-        if self._controls is not None:
-            self._controls.change_budget(budget)
+        if self._places.controls is not None:
+            self._places.controls.change_budget(budget)
 
     def _refused(self, error: LiveError) -> None:
-        """Called by the paint shop: nothing was changed."""
+        """Called by the paint shop: what paints goes on, and so do the settings that it was made from."""
+        with self._lock:
+            parts = ("swap", "masks", "enhance", "source")
+            self._settings = self._settings.model_copy(update={part: getattr(self._painting, part) for part in parts})
         self.note(f"what paints stays as it was: {error.message}", error.hint, warning=True)
         self._tell_state()
 
     def _blank(self, on: bool) -> None:
         self._pipeline.guard.blank = on
-        if on and self._controls is not None:
-            self._controls.show_card(*BLANK)
+        if on and self._places.controls is not None:
+            self._places.controls.show_card(*BLANK)
 
     def _pick(self, x: float, y: float) -> None:
-        width, height = self._pipeline.size
-        hits = [
-            face
-            for face in self._pipeline.in_view
-            if face.box_xyxy[0] <= x * width <= face.box_xyxy[2] and face.box_xyxy[1] <= y * height <= face.box_xyxy[3]
-        ]
-        if not hits:
+        face = face_at(self._pipeline, x, y)
+        if face is None:
             raise ConfigError("there is no face at that place", "click on a face that has a frame")
-        smallest = min(hits, key=lambda face: float(face.box_xyxy[2] - face.box_xyxy[0]))
-        self._pipeline.chooser.pick(smallest.track_id)
+        self._pipeline.chooser.pick(face.track_id)
 
     def _use_photo(self, photo: str) -> None:
-        if photo and photo not in self._photos:
+        if photo and photo not in self._album:
             raise ConfigError(f"there is no photo {photo}", "send it first")
-        paths = (str(Path(self._folder.name) / photo),) if photo else ()
+        paths = (str(self._album.path(photo)),) if photo else ()
         with self._lock:
             source = self._settings.source.model_copy(update={"photos": paths})
             self._settings = now = self._settings.model_copy(update={"source": source})
         self._shop.want(now, None)
 
-    def _use_input(self, what: str) -> None:
-        spec = parse_input(what)
-        if spec.kind in ("browser", "whip") and self.station is None:
-            raise ConfigError(f"{what} needs the web server", "start with: doppelcam serve")
-        wish = replace(self._ends.wish, paced=True, loop=True)
-        ends = replace(self._ends, source=spec, wish=wish)
-
-        def told(error: LiveError | None) -> None:
-            if error is None:
-                self._input = what
-                self.note(f"the pictures come from {what} now")
-            else:
-                self.note(f"{what} cannot be used: {error.message}", error.hint, warning=True)
-            self._tell_state()
-
-        self._require().change_source(partial(app.open_again, ends), told)
-
-    def _add_output(self, to: str) -> None:
-        spec = parse_output(to)
-        if spec.kind == "webrtc" and self.station is None:
-            raise ConfigError(f"{to} needs the web server", "start with: doppelcam serve")
-        names = {name for name, _ in self._require().sinks()}
-
-        def open_sink(info: SourceInfo) -> Sink:
-            sink = app.open_one_sink(spec, self._settings, self.station, info)
-            self._asked[sink.info.name] = to
-            if sink.info.name in names:
-                sink.close()
-                raise ConfigError(f"{sink.info.name} is open already", "remove it first")
-            return sink
-
-        self._require().add_sink(open_sink, self._told(f"{to} is open"))
-
-    def _record(self, on: bool) -> None:
-        if on == bool(self._recording):
-            return
-        if not on:
-            name, self._recording = self._recording, ""
-            self._require().remove_sink(f"recording {name}", self._told(f"recorded to {name}"))
-            return
-        folder = user_videos_path()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(
-                f"nothing can be recorded in {folder}: {error.strerror}", "add an output by name"
-            ) from error
-        path = folder / f"doppelcam {datetime.datetime.now():%Y-%m-%d %H.%M.%S}.mp4"
-        self._recording = str(path)
-
-        def told(error: LiveError | None) -> None:
-            if error is not None:
-                self._recording = ""
-                self.note(f"nothing is recorded: {error.message}", error.hint, warning=True)
-            self._tell_state()
-
-        spec = parse_output(str(path))
-        self._asked[f"recording {path}"] = str(path)
-        self._require().add_sink(partial(app.open_one_sink, spec, self._settings, self.station), told)
-
-    def _told(self, words: str) -> Callable[[LiveError | None], None]:
-        def told(error: LiveError | None) -> None:
-            if error is None:
-                self.note(words)
-            else:
-                self.note(error.message, error.hint, warning=True)
-            self._tell_state()
-
-        return told
-
-    def _require(self) -> Controls:
-        if self._controls is None:
-            raise ConfigError("the run has not begun", "try again in a moment")
-        return self._controls
-
-    def _sender(self) -> str:
-        station = self.station
-        return (station.browser.who or station.whip.who) if station else ""
+    def _placed(self, words: str, error: LiveError | None) -> None:
+        """Called by the places: an end of the run has changed, or could not."""
+        if error is None:
+            self.note(words)
+        else:
+            self.note(f"{words}: {error.message}", error.hint, warning=True)
 
     def _look_around(self) -> None:
         """Find out what there is to choose from: asking cameras takes up to seconds."""
         self._engines = engines()
-        self._inputs = inputs(networked=self.station is not None)
+        self._inputs = inputs(networked=self._station is not None)
         self._tell_state()
 
     def _tell_state(self) -> None:
@@ -434,22 +292,3 @@ class RunningDesk:
             self._notes.append(event)
         for tell in self._listeners:
             tell(event)
-
-
-def _value(settings: Settings, key: str) -> object:
-    section, _, name = key.partition(".")
-    return getattr(getattr(settings, section), name)
-
-
-def _limits(key: str) -> Limits:
-    low, high, choices = config.bounds(key)
-    return Limits(words=config.allowed_text(key), low=low, high=high, choices=choices)
-
-
-def _paints(settings: Settings) -> tuple[object, ...]:
-    """What painters are made from; the look, which some can change, comes first."""
-    fixed = settings.swap.model_copy(
-        update={"likeness": 0.0, "colour": 0.0, "opacity": 0.0, "boost": 1, "morph": 0.0, "blend": "feather"}
-    )
-    masks = settings.masks
-    return make_look(settings), fixed.model_copy(update={"obstacles": True}), masks, settings.enhance, settings.source

@@ -157,6 +157,7 @@ class Peers:
                 task.cancel()
         connected = peer.connection.connectionState == "connected"
         await peer.connection.close()
+        self._count_viewers()
         if connected:
             self._on_event(f"{peer.who} has left")
         return True
@@ -237,9 +238,14 @@ class Peers:
         if peer is None:
             return
         if peer.connection.connectionState == "connected":
+            self._count_viewers()
             self._on_event(f"{peer.who} {peer.kind}")
         elif peer.connection.connectionState in ("failed", "closed"):
             self._close_soon(peer_id)
+
+    def _count_viewers(self) -> None:
+        watching = [peer.who for peer in self._peers.values() if peer.codec and _is_connected(peer)]
+        self._station.outlet.viewers = tuple(watching)
 
     def _displaced(self, peer_id: str) -> None:
         """Called where another peer has taken the place."""
@@ -260,6 +266,10 @@ class Peers:
 
 _KEEP: set[asyncio.Task[bool]] = set()
 """Tasks that nobody waits for: asyncio itself holds them weakly."""
+
+
+def _is_connected(peer: _Peer) -> bool:
+    return peer.connection.connectionState == "connected"
 
 
 def _check(offer_sdp: str, *, sends: bool, watches: bool) -> None:

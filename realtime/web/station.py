@@ -110,6 +110,8 @@ class Outlet:
         self._lock = threading.Lock()
         self.latest: Frame | None = None
         """What was shown last; its pixels are only read. Any thread."""
+        self.viewers: tuple[str, ...] = ()
+        """Who watches, for people; kept by whoever connects them. Any thread."""
         self.delay_s = 0.0
         """From the arrival of pictures to ``show``, smoothed: what sound has to be held back by. Any thread."""
 

@@ -330,7 +330,7 @@ class _Production:
                 self._show.meter.processed(done.end_s, done.cost_ms)
                 self._hand_out(done.frame)
                 if info.live:
-                    quality = self._decide(info, quality, done)
+                    quality = self._decide(info, budget, quality, done)
         for done in works.flush():  # after a stop: what a device still works on must not be closed under it
             self._hand_out(done.frame)
 
@@ -339,10 +339,9 @@ class _Production:
             if emitter.error is None:
                 self._show.meter.drop(emitter.info.name, emitter.inbox.put(frame))
 
-    def _decide(self, info: SourceInfo, old: Quality, done: Done) -> Quality:
+    def _decide(self, info: SourceInfo, budget: Budget, old: Quality, done: Done) -> Quality:
         now_s = done.end_s
         fps = self._show.meter.fps_in(now_s) or info.fps or UNKNOWN_FPS
-        budget = self.budget
         new = budget.update(now_s, done.cost_ms, 1 / fps)
         if new is not old:
             self._show.meter.quality_changed(now_s, old, new, budget.reason)

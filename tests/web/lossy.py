@@ -43,6 +43,10 @@ class Weather:
         """Lose this share, and reorder."""
         self.loss, self.reorder = loss, REORDER_SHARE
 
+    def clear_up(self) -> None:
+        """Let everything through, in order."""
+        self.loss = self.reorder = 0.0
+
 
 class _End(asyncio.DatagramProtocol):
     """One socket of the relay: hands what it hears to the other one, and sends to whoever it was told of."""

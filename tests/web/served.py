@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,9 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+import httpx
 import psutil
 
 from tests.conftest import ROOT
+
+START_S = 60.0
+"""Kernels may have to be compiled."""
 
 
 class Served:
@@ -68,3 +75,78 @@ def serve(peers: str, show: str, clips: Path | None = None, log: IO[str] | None 
     """Start ``tests.web.serve``; see there."""
     command = ["-m", "tests.web.serve", "--peers", peers, "--show", show]
     return Served([*command, "--clips", str(clips)] if clips else command, log)
+
+
+class Program:
+    """``doppelcam serve`` as a person would start it, with settings and caches of its own. Use as a context manager.
+
+    Args:
+        home: an empty folder.
+        options: more of the command line.
+
+    Attributes:
+        url: of the page.
+        log: file of what it says.
+        process: for looking at it.
+    """
+
+    def __init__(self, home: Path, *options: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = home / "serve.log"
+        places = {name: str(home) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
+        command = ["-c", "from realtime.cli import main; main()", "serve", "--no-open", "--port", str(port), *options]
+        with self.log.open("w") as file:
+            self._child = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=ROOT,
+                env={**os.environ, **places},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        self.process = psutil.Process(self._child.pid)
+
+    def __enter__(self) -> Program:
+        end_s = time.monotonic() + START_S
+        while "/whep" not in self.said():  # the banner
+            if self._child.poll() is not None or time.monotonic() > end_s:
+                self.__exit__()
+                raise AssertionError(f"the program did not start:\n{self.said()}")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child.poll() is None:
+            self._child.send_signal(signal.SIGINT)
+        try:
+            self._child.wait(10)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    @property
+    def code(self) -> int | None:
+        """It ended with, ``None`` while it runs."""
+        return self._child.poll()
+
+    def said(self) -> str:
+        """Everything so far."""
+        return self.log.read_text()
+
+    def metrics(self) -> dict[str, float]:
+        """Its figures by name, labels included."""
+        text = httpx.get(f"{self.url}/metrics").raise_for_status().text
+        rows = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, _, value in rows}
+
+    def holdings(self) -> dict[str, float]:
+        """What it holds now: memory (MB), threads, file handles."""
+        lowest = min(self._rss_mb() for _ in range(5))  # the least of a second: a picture more or less is no growth
+        return {"rss_mb": lowest, "threads": self.process.num_threads(), "handles": self.process.num_fds()}
+
+    def _rss_mb(self) -> float:
+        time.sleep(0.2)
+        return float(self.process.memory_info().rss) / 2**20

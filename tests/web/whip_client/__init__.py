@@ -17,9 +17,10 @@ import av
 import numpy as np
 from av.audio.codeccontext import AudioCodecContext
 from av.video.codeccontext import VideoCodecContext
+from av.video.frame import PictureType
 
 from tests.web import stamp
-from tests.web.camera_file import FPS, PICTURES, pictures
+from tests.web.camera_file import FPS, PICTURES
 
 FOLDER = Path(__file__).parent
 NPM_S = 120.0
@@ -46,20 +47,24 @@ def install(folder: Path) -> str:
     return "" if done.returncode == 0 else f"npm could not install node-datachannel: {done.stderr.strip()[-200:]}"
 
 
-def write_film(path: Path, clips: Path | None) -> Path:
+def write_film(path: Path, camera: Path) -> Path:
     """Write what the client sends: numbered pictures as H.264, and a tone as Opus.
+
+    Args:
+        path: of the film.
+        camera: file of the numbered pictures.
 
     Returns:
         ``path``.
     """
-    records = [*_pictures(clips), *_tone(PICTURES / FPS)]
+    records = [*_pictures(camera), *_tone(PICTURES / FPS)]
     with path.open("wb") as file:
         for at_us, kind, data in sorted(records, key=lambda record: record[0]):
             file.write(struct.pack("<BII", kind, at_us, len(data)) + data)
     return path
 
 
-def _pictures(clips: Path | None) -> Iterator[tuple[int, int, bytes]]:
+def _pictures(camera: Path) -> Iterator[tuple[int, int, bytes]]:
     encoder = av.CodecContext.create("libx264", "w")
     assert isinstance(encoder, VideoCodecContext)
     encoder.width, encoder.height, encoder.pix_fmt = stamp.PICTURE.w, stamp.PICTURE.h, "yuv420p"
@@ -71,10 +76,12 @@ def _pictures(clips: Path | None) -> Iterator[tuple[int, int, bytes]]:
         "g": str(KEYFRAME_EVERY),
         "x264-params": "repeat-headers=1:bframes=0",
     }
-    for number, pixels in enumerate(pictures(clips)):
-        stamp.write(pixels, number)
-        for packet in encoder.encode(av.VideoFrame.from_ndarray(pixels, format="bgr24")):
-            yield number * 1_000_000 // FPS, 0, bytes(packet)
+    with av.open(str(camera)) as container:
+        for number, picture in enumerate(container.decode(video=0)):
+            picture.pts, picture.time_base = number, Fraction(1, FPS)
+            picture.pict_type = PictureType.NONE
+            for packet in encoder.encode(picture):
+                yield number * 1_000_000 // FPS, 0, bytes(packet)
 
 
 def _tone(seconds: float) -> Iterator[tuple[int, int, bytes]]:
@@ -88,6 +95,23 @@ def _tone(seconds: float) -> Iterator[tuple[int, int, bytes]]:
         frame.sample_rate, frame.pts = 48000, number * SOUND_SAMPLES
         for packet in encoder.encode(frame):
             yield number * SOUND_SAMPLES * 1_000_000 // 48000, 1, bytes(packet)
+
+
+@dataclass(frozen=True)
+class Film:
+    """What a client needs.
+
+    Attributes:
+        modules: folder in which npm has installed.
+        path: of what is sent.
+    """
+
+    modules: Path
+    path: Path
+
+    def send(self, url: str, seconds: float, **wish: Any) -> WhipClient:
+        """Start a client. See ``client.mjs`` for further wishes."""
+        return WhipClient(self, url, seconds, **wish)
 
 
 @dataclass(frozen=True)
@@ -110,13 +134,10 @@ class WhipRun:
 class WhipClient:
     """One client in a process of its own."""
 
-    def __init__(self, modules: Path, film: Path, url: str, seconds: float, **wish: Any) -> None:
-        command = [
-            "node",
-            str(FOLDER / "client.mjs"),
-            json.dumps({"url": url, "film": str(film), "seconds": seconds, **wish}),
-        ]
-        environment = {**os.environ, "WHIP_CLIENT_MODULES": str(modules)}
+    def __init__(self, film: Film, url: str, seconds: float, **wish: Any) -> None:
+        told = json.dumps({"url": url, "film": str(film.path), "seconds": seconds, **wish})
+        command = ["node", str(FOLDER / "client.mjs"), told]
+        environment = {**os.environ, "WHIP_CLIENT_MODULES": str(film.modules)}
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
     def finish(self, timeout_s: float) -> WhipRun:

@@ -78,13 +78,14 @@ async function send(film, tracks, begun_ms) {
   }
 }
 
+let leaving = false;
 const pc = new lib.PeerConnection("obs", { iceServers: [], disableAutoNegotiation: true });
 const sound = addSound(pc);
 const pictures = addPictures(pc);
 const open = new Promise((resolve) => pictures.track.onOpen(resolve));
 pc.onStateChange((state) => {
   tell("state", { state });
-  if (["failed", "closed", "disconnected"].includes(state)) process.exit(wish.may_end ? 0 : 4);
+  if (!leaving && ["failed", "closed", "disconnected"].includes(state)) process.exit(4);
 });
 const described = new Promise((resolve) => pc.onLocalDescription((sdp) => resolve(sdp)));
 pc.setLocalDescription("offer");
@@ -94,6 +95,7 @@ pc.setRemoteDescription(sdp, "answer");
 await open;
 tell("open");
 await send(readFilm(wish.film), [pictures, sound], performance.now());
+leaving = true;
 const gone = await fetch(place, { method: "DELETE", headers });
 tell("deleted", { status: gone.status });
 process.exit(0);

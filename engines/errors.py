@@ -51,6 +51,10 @@ class DeviceError(LiveError):
     exit_code = 4
 
 
+class OutOfMemoryError(DeviceError):
+    """The device has no room for something; whoever asked may do with less."""
+
+
 class EngineError(LiveError):
     """A runtime cannot load or run a model."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.errors import DeviceError, EngineError, LiveError, ModelError, install_extra
+from engines.errors import DeviceError, EngineError, LiveError, ModelError, OutOfMemoryError, install_extra
 
 __all__ = [
     "ConfigError",
@@ -12,6 +12,7 @@ __all__ = [
     "IdentityError",
     "LiveError",
     "ModelError",
+    "OutOfMemoryError",
     "SinkError",
     "SourceError",
     "install_extra",

@@ -52,9 +52,8 @@ def play(
     ends = app.name_ends(settings)
     limits = loop.Limits(duration_s=settings.run.duration_s)
     with ExitStack() as stack:
-        networks = stack.enter_context(app.open_networks(settings))
         meter = Meter()
-        scene = app.set_up(settings, networks, meter, terminal.note)
+        networks, scene = stack.enter_context(app.open_run(settings, meter, terminal.note))
         pipeline = scene.pipeline
 
         def make_desk(ends: app.Ends) -> RunningDesk:

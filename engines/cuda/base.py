@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
-from engines.cuda.driver import Buffer, Graph, Kernel, OutOfMemoryError, Pinned, Stream
+from engines.cuda.driver import Buffer, Graph, Kernel, Pinned, Stream
 from engines.cuda.toolkit import Toolkit
+from engines.errors import OutOfMemoryError
 
 NO_ROOM = "close other programs that use the GPU, or do less: no enhancer, a smaller swap.boost"
 NO_HOST_ROOM = "close other programs: this memory of the computer is kept from all others"

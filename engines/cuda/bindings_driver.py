@@ -13,9 +13,9 @@ from cuda.bindings import driver as cu
 from numpy.typing import NDArray
 
 from engines.cuda.base import BaseDriver
-from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
+from engines.cuda.driver import Event, Gpu, Stream
 from engines.cuda.words import failure
-from engines.errors import DeviceError
+from engines.errors import DeviceError, OutOfMemoryError
 
 
 def call(function: Any, *arguments: Any) -> Any:

@@ -15,12 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.errors import DeviceError
-
-
-class OutOfMemoryError(DeviceError):
-    """The device has no room for an allocation; whoever asked may do with less."""
-
 
 @dataclass(frozen=True, slots=True)
 class Gpu:

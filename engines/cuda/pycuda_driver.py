@@ -18,9 +18,10 @@ import pycuda.driver as cuda
 from numpy.typing import NDArray
 
 from engines.cuda.base import BaseDriver
-from engines.cuda.driver import Event, Gpu, OutOfMemoryError, Stream
+from engines.cuda.driver import Event, Gpu, Stream
 from engines.cuda.trial import LIBRARY
 from engines.cuda.words import failure
+from engines.errors import OutOfMemoryError
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING, which PyCUDA has no name for
 

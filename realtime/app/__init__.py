@@ -2,7 +2,7 @@
 
 from realtime.app.background import upgrading
 from realtime.app.faces import SourceFaces, load_faces
-from realtime.app.fallback import Scene, set_up
+from realtime.app.fallback import Scene, open_run, set_up
 from realtime.app.network import on_network
 from realtime.app.networks import MESH_CARD, Networks, open_networks
 from realtime.app.path import build_budget, build_chooser, build_pipeline
@@ -24,6 +24,7 @@ __all__ = [
     "open_again",
     "open_networks",
     "open_one_sink",
+    "open_run",
     "set_up",
     "upgrading",
 ]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.cuda.driver import Driver, OutOfMemoryError, Pinned, Stream
-from engines.errors import DeviceError
+from engines.cuda.driver import Driver, Pinned, Stream
+from engines.errors import DeviceError, OutOfMemoryError
 
 Law = Callable[[Driver], None]
 MORE_THAN_ANY_GPU = 1 << 50

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.cuda.driver import Gpu, Graph, OutOfMemoryError, Stream
+from engines.cuda.driver import Gpu, Graph, Stream
 from engines.cuda.words import failure
-from engines.errors import DeviceError
+from engines.errors import DeviceError, OutOfMemoryError
 from tests.cuda.fake_parts import POISON, FakeEvent, FakeGraph, FakeKernel, FakeMemory, FakeStream, OrderError, Work
 from tests.cuda.races import Races, Use
 from tests.kernels.host import HostKernels

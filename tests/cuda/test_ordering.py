@@ -12,8 +12,7 @@ from engines.contract import CropPlan, Lane
 from engines.cpu import CpuDevice
 from engines.cuda.device import CudaDevice
 from engines.cuda.drawing import MOST_CONSTANTS
-from engines.cuda.driver import OutOfMemoryError
-from engines.errors import DeviceError, EngineError
+from engines.errors import DeviceError, EngineError, OutOfMemoryError
 from realtime.types import F32, U8
 from tests.cuda.fake_driver import FakeDriver
 from tests.cuda.fake_engine import FakeSlotted

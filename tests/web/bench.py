@@ -92,7 +92,7 @@ class Bench:
             tab = Tab(browser, served.url)
             tab.open_plain()
             wish = {"codec": "h264", "hurry": True} if peers == "ours" else {}
-            tab.connect("/session" if sends else "/whep", send=sends, decoded=True, **wish)
+            tab.connect("/session" if sends else "/whep", send=sends, decoded=not sends, **wish)
             tab.wait_for_picture()
             first_ms = tab.take().first_ms
             tab.watch(SETTLE_S)

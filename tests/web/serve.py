@@ -103,7 +103,7 @@ def show_echo(station: Station, stop: threading.Event) -> None:
             station.outlet.show(Frame(seq, arrival.t_capture_s, pixels_of(arrival)))
 
 
-def show_swap(station: Station, stop: threading.Event, settings: Settings) -> None:
+def show_swap(station: Station, stop: threading.Event, settings: Settings, ready: threading.Event) -> None:
     """What the peer sends, with the face of the built-in portrait."""
     with app.open_networks(settings) as networks:
         meter = Meter()
@@ -116,6 +116,7 @@ def show_swap(station: Station, stop: threading.Event, settings: Settings) -> No
             budget=app.build_budget(settings, works_ahead=networks.device.works_ahead),
             make_card=placard,
             on_event=print_error,
+            on_ready=lambda *_: ready.set(),
             attached=networks.device.attached,
         )
         loop.run(show, stop, loop.Limits(stall_s=3600))
@@ -167,11 +168,11 @@ def main() -> None:
     given = parser.parse_args()
     settings = config.load(None, [])
     logging.basicConfig(level=logging.WARNING)
-    station, stop = Station(), threading.Event()
+    station, stop, ready = Station(), threading.Event(), threading.Event()
     body: dict[str, Callable[[], None]] = {
         "stamps": lambda: show_stamps(station, stop, given.clips),
         "echo": lambda: show_echo(station, stop),
-        "swap": lambda: show_swap(station, stop, settings),
+        "swap": lambda: show_swap(station, stop, settings, ready),
     }
     web = application(station, peers_of(given.peers), settings)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -180,6 +181,8 @@ def main() -> None:
     serve = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="web")
     show.start()
     serve.start()
+    if given.show == "swap":
+        ready.wait()
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     sys.stdin.read()
     stop.set()

@@ -35,6 +35,9 @@ CONNECT_S = 15.0
 _NAMES: dict[str, tuple[CodecName, ...]] = {"auto": ("h264", "vp8"), "h264": ("h264",), "vp8": ("vp8",)}
 """What each choice of ``web.codec`` agrees to, the one it likes best first."""
 
+_UNREADABLE = (ValueError, KeyError, IndexError, AssertionError, AttributeError, TypeError, StopIteration)
+"""What aiortc raises over text that only looks like an offer: it takes most of SDP on trust."""
+
 
 class PeerError(LiveError):
     """A peer cannot be served.
@@ -133,7 +136,7 @@ class Peers:
         self._peers[peer_id] = peer
         try:
             await self._connect(peer, peer_id, offer_sdp, sends, watches=watches)
-        except (ValueError, KeyError, IndexError, InvalidAccessError, InvalidStateError) as error:
+        except (*_UNREADABLE, InvalidAccessError, InvalidStateError) as error:
             await self.close(peer_id)
             raise PeerError(400, f"the offer cannot be read: {error}", "send a complete WebRTC offer") from error
         except OperationError as error:
@@ -156,7 +159,7 @@ class Peers:
             if task is not asyncio.current_task():
                 task.cancel()
         connected = peer.connection.connectionState == "connected"
-        await peer.connection.close()
+        await _end(peer.connection)
         self._count_viewers()
         if connected:
             self._on_event(f"{peer.who} has left")
@@ -276,11 +279,25 @@ def _check(offer_sdp: str, *, sends: bool, watches: bool) -> None:
     """Refuse what is no offer before anything is made of it."""
     try:
         media = SessionDescription.parse(offer_sdp).media
-    except (ValueError, KeyError, IndexError, AssertionError, AttributeError, TypeError) as error:
+    except _UNREADABLE as error:
         raise PeerError(400, "what was sent is no SDP offer", "send a complete WebRTC offer") from error
+    if not all(one.dtls and one.ice and one.ice.usernameFragment and one.ice.password for one in media):
+        raise PeerError(400, "a section of the offer has no fingerprint or ICE login", "send a complete WebRTC offer")
     if not any(one.kind == "video" for one in media):
         what = "sends no video" if sends else "wants no video" if watches else "has no video"
         raise PeerError(406, f"the offer {what}", "offer a video section")
+
+
+async def _end(connection: RTCPeerConnection) -> None:
+    """Close a connection, also one that was left half made by an offer that cannot be read."""
+    try:
+        await connection.close()
+    except AttributeError:  # aiortc closes what every section was to have
+        for one in connection.getTransceivers():
+            transport = one.receiver.transport
+            if transport is not None:
+                await transport.stop()
+                await transport.transport.stop()
 
 
 def _configuration(servers: Sequence[str]) -> RTCConfiguration:

@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 
 START_S = 60.0
 """Kernels may have to be compiled."""
+CLI = ("-c", "from realtime.cli import main; main()")
 
 
 class Served:
@@ -86,23 +87,27 @@ class Program:
 
     Attributes:
         url: of the page.
+        port: of that address.
         log: file of what it says.
         process: for looking at it.
+        token: that its figures are asked with; empty where it asks for none.
     """
 
     def __init__(self, home: Path, *options: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+            self.port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.token = ""
         self.log = home / "serve.log"
         places = {name: str(home) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
-        command = ["-c", "from realtime.cli import main; main()", "serve", "--no-open", "--port", str(port), *options]
+        self._environment = {**os.environ, **places}
+        command = [*CLI, "serve", "--no-open", "--port", str(self.port), *options]
         with self.log.open("w") as file:
             self._child = subprocess.Popen(
                 [sys.executable, *command],
                 cwd=ROOT,
-                env={**os.environ, **places},
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -132,13 +137,20 @@ class Program:
         """It ended with, ``None`` while it runs."""
         return self._child.poll()
 
+    def take_token(self) -> None:
+        """Let the program make a token, and use it from now on."""
+        command = [sys.executable, *CLI, "token"]
+        done = subprocess.run(command, cwd=ROOT, env=self._environment, capture_output=True, text=True, check=True)
+        self.token = done.stdout.split()[-1]
+
     def said(self) -> str:
         """Everything so far."""
         return self.log.read_text()
 
     def metrics(self) -> dict[str, float]:
         """Its figures by name, labels included."""
-        text = httpx.get(f"{self.url}/metrics").raise_for_status().text
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        text = httpx.get(f"{self.url}/metrics", headers=headers).raise_for_status().text
         rows = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
         return {name: float(value) for name, _, value in rows}
 

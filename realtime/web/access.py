@@ -110,7 +110,8 @@ class Access:
 
     def _check(self, scope: Scope, headers: dict[str, str]) -> Bearer:
         address, path = _address(scope), scope["path"]
-        self._demand_rate(_REQUESTS, "requests", address)
+        if not OPEN_PATHS.match(path):
+            self._demand_rate(_REQUESTS, "requests", address)
         self._demand_host(headers.get("host", ""))
         self._demand_origin(headers.get("origin", ""), headers.get("host", ""))
         if path.startswith(_OFFER_PATHS) and scope.get("method") == "POST":

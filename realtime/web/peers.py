@@ -95,6 +95,7 @@ class _Peer:
     kind: str = ""
     codec: CodecName | None = None
     seat: Seat | None = None
+    came: bool = False  # it was connected once
     tasks: tuple[asyncio.Task[None], ...] = ()
 
 
@@ -158,10 +159,9 @@ class Peers:
         for task in peer.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        connected = peer.connection.connectionState == "connected"
         await _end(peer.connection)
         self._count_viewers()
-        if connected:
+        if peer.came:
             self._on_event(f"{peer.who} has left")
         return True
 
@@ -241,6 +241,7 @@ class Peers:
         if peer is None:
             return
         if peer.connection.connectionState == "connected":
+            peer.came = True
             self._count_viewers()
             self._on_event(f"{peer.who} {peer.kind}")
         elif peer.connection.connectionState in ("failed", "closed"):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 18
-WARM_ROUNDS = 6
+ROUNDS = 12
+WARM_ROUNDS = 4
 """Until then caches and pools fill: the first viewer starts the encoder, the decoders of the first senders ..."""
 STAY_S = 10.0
 MOST_GROWTH_MB = 10

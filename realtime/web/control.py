@@ -95,6 +95,10 @@ class _Line:
         try:
             while True:
                 if not self._may(await self._socket.receive_text()):
+                    where = self._socket.client
+                    log.warning(
+                        "%s /ws: too many messages, or none that are orders", where.host if where else "unknown"
+                    )
                     await self._socket.close(POLICY, "too many messages, or none that are orders")
                     break
         except (WebSocketDisconnect, RuntimeError, KeyError):  # gone, or it has sent no text

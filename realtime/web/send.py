@@ -34,13 +34,18 @@ class EncodedTrack(MediaStreamTrack):
 
     Args:
         ask_key: asks the encoding for a key picture.
+        begin: the same, at once; called with the first reading.
+
+    Attributes:
+        read: whether its connection takes packets: one that is not there yet, or never will be, costs nothing.
     """
 
     kind = "video"
 
-    def __init__(self, ask_key: Callable[[], None]) -> None:
+    def __init__(self, ask_key: Callable[[], None], begin: Callable[[], None]) -> None:
         super().__init__()
-        self._ask_key = ask_key
+        self.read = False
+        self._ask_key, self._begin = ask_key, begin
         self._packets: deque[Packet] = deque()
         self._changed = asyncio.Event()
         self._wants_key = True
@@ -49,6 +54,8 @@ class EncodedTrack(MediaStreamTrack):
 
     def push(self, packet: Packet) -> None:
         """Give it a packet; one that builds on a picture that the viewer lacks is left out."""
+        if not self.read:
+            return
         if len(self._packets) >= MOST_WAITING:
             self._packets.clear()
             self._wants_key = True
@@ -65,6 +72,9 @@ class EncodedTrack(MediaStreamTrack):
         Raises:
             MediaStreamError: the track was stopped.
         """
+        if not self.read:
+            self.read = True
+            self._begin()
         while not self._packets:
             if self.readyState != "live":
                 raise MediaStreamError
@@ -122,14 +132,12 @@ class Broadcast:
 
     def join(self) -> EncodedTrack:
         """Add a viewer; its first picture is a key picture of the picture that is shown now."""
-        track = EncodedTrack(self._ask_key)
+        track = EncodedTrack(self._ask_key, self._begin)
         track.on("ended", partial(self._leave, track))
         self._tracks.add(track)
-        self._ask_key()
         if self._task is None:
             self._unwatch = self._outlet.watch(self._wake)
             self._task = self._loop.create_task(self._run(), name="broadcast")
-        self._news.set()
         return track
 
     async def close(self) -> None:
@@ -160,13 +168,19 @@ class Broadcast:
     def _ask_key(self) -> None:
         self._key = True
 
+    def _begin(self) -> None:
+        """Show a viewer that has just connected the picture of now, also where no other comes."""
+        self._key = True
+        self._news.set()
+
     async def _run(self) -> None:
         shown: Frame | None = None
         while True:
             await self._news.wait()
             self._news.clear()
             frame = self._outlet.latest
-            if frame is None or (frame is shown and not self._key):
+            idle = frame is shown and not self._key
+            if frame is None or idle or not any(track.read for track in self._tracks):
                 continue
             shown, now_s = frame, self._loop.time()
             key = self._key and now_s - self._key_s >= KEY_PAUSE_S

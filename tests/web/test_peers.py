@@ -285,7 +285,8 @@ class Packet:
 def test_a_viewer_that_does_not_keep_up_goes_on_at_a_key_picture() -> None:
     async def body() -> None:
         asked: list[int] = []
-        track = EncodedTrack(lambda: asked.append(1))
+        track = EncodedTrack(lambda: asked.append(1), lambda: None)
+        track.read = True
         for name in range(34):
             track.push(Packet(name, key=name in (2, 30)))  # type: ignore[arg-type]
         assert asked
@@ -295,6 +296,24 @@ def test_a_viewer_that_does_not_keep_up_goes_on_at_a_key_picture() -> None:
         assert [packet.name for packet in got] == list(range(30, 30 + len(got)))
         waiting = asyncio.create_task(track.recv())
         await asyncio.sleep(0)
+        track.stop()
+        with pytest.raises(MediaStreamError):
+            await waiting
+
+    run(body)
+
+
+def test_a_viewer_that_never_connects_asks_for_nothing() -> None:
+    async def body() -> None:
+        asked: list[str] = []
+        track = EncodedTrack(lambda: asked.append("key"), lambda: asked.append("begin"))
+        for name in range(34):
+            track.push(Packet(name, key=name == 30))  # type: ignore[arg-type]
+        assert not asked
+        assert not track._packets
+        waiting = asyncio.create_task(track.recv())
+        await asyncio.sleep(0)
+        assert asked == ["begin"]
         track.stop()
         with pytest.raises(MediaStreamError):
             await waiting

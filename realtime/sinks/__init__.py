@@ -20,6 +20,7 @@ SINKS: dict[str, str] = {
     "recording": "realtime.sinks.recording:Recording",
     "preview": "realtime.sinks.preview:Preview",
     "webrtc": "realtime.sinks.webrtc:WebRtc",
+    "stream": "realtime.sinks.stream:Stream",
     "null": "realtime.sinks.null:Null",
 }
 """Kind to "module:Class"; the class is called with ``(target, wish)``. A new sink is one file and one line here."""
@@ -29,6 +30,9 @@ AUTO = ("virtualcam", "preview")
 
 NETWORKED = frozenset({"webrtc"})
 """Kinds that show the picture through the program's own web server."""
+
+STREAM_SCHEMES = ("rtmp", "rtmps", "srt", "tcp", "udp")
+"""How ``stream`` is sent; which of them the FFmpeg inside PyAV really has is found out when one is opened."""
 
 RECORDING_SUFFIXES = (".mp4", ".mkv", ".mov")
 """File name endings that mean a recording."""
@@ -162,6 +166,8 @@ def parse_output(text: str) -> SinkSpec:
         ConfigError: the text names no output; the hint offers near matches.
     """
     text = text.strip()
+    if "://" in text:
+        return _streamed(text)
     kind, colon, target = text.partition(":")
     kind = kind.strip().lower()
     if kind in SINKS or kind == "auto":
@@ -179,14 +185,27 @@ def parse_output(text: str) -> SinkSpec:
     near = difflib.get_close_matches(kind, ["auto", *SINKS], n=1)
     raise ConfigError(
         f"output '{text}' is not known",
-        f"did you mean '{near[0]}'?" if near else "use auto, virtualcam[:DEVICE], preview, webrtc, null or FILE.mp4",
+        f"did you mean '{near[0]}'?"
+        if near
+        else "use auto, virtualcam[:DEVICE], preview, webrtc, rtmp://... or FILE.mp4",
     )
+
+
+def _streamed(address: str) -> SinkSpec:
+    scheme = address.partition("://")[0].lower()
+    if scheme not in STREAM_SCHEMES:
+        raise ConfigError(
+            f"no stream is sent over {scheme}://", f"known are {', '.join(f'{known}://' for known in STREAM_SCHEMES)}"
+        )
+    return SinkSpec("stream", address)
 
 
 def _checked(kind: str, target: str, text: str) -> SinkSpec:
     """Refuse a target where the kind has none, and a recording without a name."""
     if kind in {"auto", "preview", "webrtc", "null"} and target:
         raise ConfigError(f"output '{text}': {kind} takes nothing after the colon", f"write just '{kind}'")
+    if kind == "stream":
+        raise ConfigError(f"output '{text}' names no stream", "write its address, e.g. rtmp://host/app/key")
     if kind == "recording" and not target:
         raise ConfigError(f"output '{text}' names no file", "write the file's name, e.g. recording.mp4")
     return SinkSpec(kind, target)

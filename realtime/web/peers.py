@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from aiortc import (
@@ -97,6 +97,7 @@ class _Peer:
     seat: Seat | None = None
     came: bool = False  # it was connected once
     tasks: tuple[asyncio.Task[None], ...] = ()
+    made: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Peers:
@@ -136,7 +137,10 @@ class Peers:
         peer = _Peer(connection, who, self._loop.time())
         self._peers[peer_id] = peer
         try:
-            await self._connect(peer, peer_id, offer_sdp, sends, watches=watches)
+            try:
+                await self._connect(peer, peer_id, offer_sdp, sends, watches=watches)
+            finally:
+                peer.made.set()
         except (*_UNREADABLE, InvalidAccessError, InvalidStateError) as error:
             await self.close(peer_id)
             raise PeerError(400, f"the offer cannot be read: {error}", "send a complete WebRTC offer") from error
@@ -159,6 +163,7 @@ class Peers:
         for task in peer.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
+        await peer.made.wait()  # one that is closed while it looks for its addresses opens them afterwards, for good
         await _end(peer.connection)
         self._count_viewers()
         if peer.came:

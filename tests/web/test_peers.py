@@ -11,6 +11,7 @@ from typing import Any
 
 import av
 import numpy as np
+import psutil
 import pytest
 
 pytest.importorskip("aiortc")
@@ -208,6 +209,23 @@ def test_who_comes_and_goes_leaves_nothing_behind() -> None:
             assert not house.peers.describe()
             assert house.station.outlet._watchers == ()
             await until(lambda: (len(asyncio.all_tasks()), threading.active_count()) <= before)
+
+    run(body)
+
+
+def test_who_is_displaced_while_still_being_answered_leaves_no_socket() -> None:
+    async def body() -> None:
+        async with House() as house:
+            client = RTCPeerConnection()
+            client.addTrack(Camera())
+            await client.setLocalDescription(await client.createOffer())
+            offer, before = client.localDescription.sdp, psutil.Process().num_fds()
+            answers = (house.peers.answer(offer, "one", sends=house.station.browser, watches=True) for _ in range(6))
+            await asyncio.gather(*answers)
+            await until(lambda: len(house.peers.describe()) == 1)
+            await house.peers.close_all()
+            await until(lambda: psutil.Process().num_fds() <= before)
+            await client.close()
 
     run(body)
 

@@ -30,26 +30,24 @@ from typing import Protocol
 from realtime.budget import Budget
 from realtime.capture import STALL_S, Capture, OpenSource
 from realtime.crew import Crew
-from realtime.emitter import Emitter, MakeCard
-from realtime.errors import LiveError, SinkError
+from realtime.emitter import MakeCard
+from realtime.errors import LiveError
 from realtime.mailbox import POLL_S
 from realtime.meter import Meter
-from realtime.sinks import Sink, SinkInfo
+from realtime.outputs import OpenSink, Outputs
+from realtime.sinks import SinkInfo
 from realtime.sources import SourceInfo
 from realtime.status import quality_text
-from realtime.types import Frame, Quality
+from realtime.types import Quality
 from realtime.works import Done, Process, Works
 
 TICK_S = 0.05
 """How often the calling thread looks around while it has nothing else to do."""
 STOP_S = 0.7
 """Longest wait for threads that may be blocked in a device or a long step; then they are left behind as daemons."""
-FINISH_S = 60.0
-"""Longest wait for a recording to be finished: what was recorded is never lost to haste."""
 UNKNOWN_FPS = 30.0
 """Rate of a live source that names none, until it was measured."""
 
-OpenSink = Callable[[SourceInfo], Sink]
 Told = Callable[[LiveError | None], None]
 """Told that an order was carried out, or why it was not."""
 
@@ -89,6 +87,7 @@ class Show:
         budget: chooses the quality while the source is live.
         make_card: draws the card that is shown before the first picture and while the source is lost.
         on_event: told in words what a person should know. From several threads.
+        on_quality: told in words how much work frames get from now on, and why.
         on_ready: told what was opened, once, before the first picture.
         attached: entered by the thread that calls ``process``, for as long as it does.
         on_start: given what may be changed, once, before anything is opened.
@@ -102,6 +101,7 @@ class Show:
     budget: Budget
     make_card: MakeCard
     on_event: Callable[[str], None] = lambda _: None
+    on_quality: Callable[[str], None] = lambda _: None
     on_ready: Callable[[SourceInfo, tuple[SinkInfo, ...]], None] = lambda _source, _sinks: None
     on_start: Callable[[Controls], None] = lambda _: None
     on_tick: Callable[[], None] = lambda: None
@@ -172,12 +172,8 @@ class _Production:
         )
         self.budget = show.budget
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._emitters: tuple[Emitter, ...] = ()  # in the order of opening; replaced, so that any thread may look
-        self._leaving: list[Emitter] = []  # removed, and perhaps not yet finished
-        self._threads: dict[Emitter, threading.Thread] = {}  # those that do not belong to the calling thread
-        self._opened = 0
+        self._outputs = Outputs(crew, show.meter, show.make_card, show.on_event, clock)
         self._worker: threading.Thread | None = None
-        self._given_up: set[Emitter] = set()
         self._carded = ""  # why the source is lost, as the cards say it
 
     def play(self) -> None:
@@ -186,20 +182,22 @@ class _Production:
         info = self._wait_for_source()
         if info is None:
             return
-        self._open_sinks(info)
-        self._show.on_ready(info, tuple(emitter.info for emitter in self._emitters))
-        for emitter in self._emitters:
-            emitter.show_card("Starting", (info.name,))
-            self._start_emitter(emitter)
+        outputs = self._outputs
+        emitters = [outputs.open(open_sink, info) for open_sink in self._show.open_sinks]
+        self._show.on_ready(info, outputs.infos)
+        outputs.show_card("Starting", (info.name,))
+        for emitter in emitters:
+            outputs.start(emitter)
         self._worker = self._crew.start("process", partial(self._work, info))
         end_s = self._clock() + self._limits.duration_s if self._limits.duration_s and info.live else math.inf
-        while not self._stop.is_set() and self._clock() < end_s and self._goes_on():
+        while not self._stop.is_set() and self._clock() < end_s and outputs.goes_on:
             self._capture.tend(self._clock())
             self._tell_if_lost()
+            outputs.tell_of_failures()
             while not self._orders.empty():
                 self._orders.get()()
             self._show.on_tick()
-            self._serve_own_sinks()
+            outputs.serve_own(TICK_S, self._stop)
 
     def finish(self) -> None:
         """End all threads and close what is open, in the reverse order of opening."""
@@ -207,18 +205,11 @@ class _Production:
         self._capture.close()
         if self._worker is not None:
             self._worker.join(STOP_S / 2)
-        for emitter in (*reversed(self._emitters), *self._leaving):
-            emitter.inbox.close()
-            thread = self._threads.get(emitter)
-            if thread is None:
-                self._crew.guard(emitter.close)
-            else:
-                thread.join(max(0.0, deadline_s - time.monotonic()) if emitter.info.live else FINISH_S)
+        self._outputs.finish(deadline_s)
         left = self._crew.join(max(0.0, deadline_s - time.monotonic()))
         if left:
             self._show.on_event(f"left behind, still busy: {', '.join(left)}")
-        if self._emitters and all(emitter.error for emitter in self._emitters):
-            self._crew.fail(next(emitter.error for emitter in self._emitters if emitter.error))
+        self._outputs.fail_if_all_did()
 
     def _wait_for_source(self) -> SourceInfo | None:
         while not self._stop.is_set():
@@ -228,63 +219,19 @@ class _Production:
             self._stop.wait(TICK_S)
         return None
 
-    def _open_sinks(self, info: SourceInfo) -> None:
-        for open_sink in self._show.open_sinks:
-            self._open_sink(open_sink, info)
-
-    def _open_sink(self, open_sink: OpenSink, info: SourceInfo) -> Emitter:
-        sink = open_sink(info)
-        emitter = Emitter(
-            sink,
-            partial(open_sink, info),
-            self._show.meter,
-            lockstep=not info.live and not sink.info.live,
-            make_card=self._show.make_card,
-            on_event=self._show.on_event,
-            clock=self._clock,
-        )
-        self._emitters = (*self._emitters, emitter)
-        return emitter
-
-    def _start_emitter(self, emitter: Emitter) -> None:
-        self._opened += 1
-        if not emitter.info.main_thread:
-            self._threads[emitter] = self._crew.start(f"emit-{self._opened - 1}", emitter.run)
-
     def add_sink(self, open_sink: OpenSink, told: Told) -> None:
         """See :class:`Controls`."""
 
         def add() -> None:
             info = self._capture.info
             assert info is not None  # orders are carried out once it is open
-            try:
-                self._start_emitter(self._open_sink(open_sink, info))
-            except LiveError as error:
-                told(error)
-                return
-            told(None)
+            self._outputs.start(self._outputs.open(open_sink, info))
 
-        self._orders.put(add)
+        self._orders.put(partial(_carry_out, add, told))
 
     def remove_sink(self, name: str, told: Told) -> None:
         """See :class:`Controls`."""
-
-        def remove() -> None:
-            emitter = next((one for one in self._emitters if one.info.name == name), None)
-            if emitter is None:
-                told(SinkError(f"no output is called {name}", "it may have been removed already"))
-            elif len(self._emitters) == 1:
-                told(SinkError(f"{name} is the only output", "end the run instead, or add another output first"))
-            else:
-                self._emitters = tuple(one for one in self._emitters if one is not emitter)
-                self._show.meter.removed(name)
-                self._leaving = [one for one in self._leaving if not one.ended] + [emitter]
-                emitter.inbox.close()
-                if emitter.info.main_thread:
-                    emitter.close()
-                told(None)
-
-        self._orders.put(remove)
+        self._orders.put(partial(_carry_out, partial(self._outputs.remove, name), told))
 
     def change_source(self, open_source: OpenSource, told: Told) -> None:
         """See :class:`Controls`."""
@@ -296,12 +243,11 @@ class _Production:
 
     def show_card(self, title: str, lines: tuple[str, ...] = ()) -> None:
         """See :class:`Controls`."""
-        for emitter in self._emitters:
-            emitter.show_card(title, lines)
+        self._outputs.show_card(title, lines)
 
     def sinks(self) -> tuple[tuple[str, str], ...]:
         """See :class:`Controls`."""
-        return tuple((one.info.name, one.error.message if one.error else "") for one in self._emitters)
+        return self._outputs.standing
 
     def _work(self, info: SourceInfo) -> None:
         """Body of the process thread."""
@@ -310,8 +256,7 @@ class _Production:
                 self._work_through(info, Works(self._show.process, self._clock))
         finally:
             self._capture.close()
-            for emitter in self._emitters:
-                emitter.inbox.close()
+            self._outputs.take_no_more()
 
     def _work_through(self, info: SourceInfo, works: Works) -> None:
         """Put frame after frame through the pipeline, and hand on what comes out of it."""
@@ -328,16 +273,11 @@ class _Production:
             left -= frame is not None
             for done in works.flush() if frame is None else works.put(frame, quality):
                 self._show.meter.processed(done.end_s, done.cost_ms)
-                self._hand_out(done.frame)
+                self._outputs.hand_out(done.frame)
                 if info.live:
                     quality = self._decide(info, budget, quality, done)
         for done in works.flush():  # after a stop: what a device still works on must not be closed under it
-            self._hand_out(done.frame)
-
-    def _hand_out(self, frame: Frame) -> None:
-        for emitter in self._emitters:
-            if emitter.error is None:
-                self._show.meter.drop(emitter.info.name, emitter.inbox.put(frame))
+            self._outputs.hand_out(done.frame)
 
     def _decide(self, info: SourceInfo, budget: Budget, old: Quality, done: Done) -> Quality:
         now_s = done.end_s
@@ -345,32 +285,22 @@ class _Production:
         new = budget.update(now_s, done.cost_ms, 1 / fps)
         if new is not old:
             self._show.meter.quality_changed(now_s, old, new, budget.reason)
-            self._show.on_event(f"{quality_text(new, budget.best.steps)}: {budget.reason}")
+            self._show.on_quality(f"{quality_text(new, budget.best.steps)}: {budget.reason}")
         return new
-
-    def _goes_on(self) -> bool:
-        """Whether any sink still takes pictures. Tells of one that was given up while others go on."""
-        for emitter in self._emitters:
-            if emitter.error and emitter not in self._given_up:
-                self._given_up.add(emitter)
-                if len(self._given_up) < len(self._emitters):
-                    error = emitter.error
-                    self._show.on_event(
-                        f"{emitter.info.name} has failed, the others go on: {error.message}; {error.hint}"
-                    )
-        return not all(emitter.ended for emitter in self._emitters)
 
     def _tell_if_lost(self) -> None:
         """Show why there is no picture, where the last one would stand for ever."""
         lost = self._capture.lost
         if lost and lost != self._carded:
-            for emitter in self._emitters:
-                emitter.show_card("No picture", (lost, "Trying again"))
+            self._outputs.show_card("No picture", (lost, "Trying again"))
         self._carded = lost
 
-    def _serve_own_sinks(self) -> None:
-        own = [emitter for emitter in self._emitters if emitter.info.main_thread and not emitter.ended]
-        for emitter in own:
-            emitter.step(TICK_S / len(own))
-        if not own:
-            self._stop.wait(TICK_S)
+
+def _carry_out(order: Callable[[], None], told: Told) -> None:
+    """Do something that was asked for; what cannot be done ends no run."""
+    try:
+        order()
+    except LiveError as error:
+        told(error)
+    else:
+        told(None)

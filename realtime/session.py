@@ -89,7 +89,14 @@ def play(
                     take_what_is_ready()
                     terminal.tick(lambda: (meter.snapshot(), len(pipeline.faces)))
 
-                show = replace(built, on_event=note, on_ready=ready, on_tick=tick, on_start=desk.take_controls)
+                show = replace(
+                    built,
+                    on_event=note,
+                    on_quality=terminal.note,
+                    on_ready=ready,
+                    on_tick=tick,
+                    on_start=desk.take_controls,
+                )
                 loop.run(show, stop, limits)
         finally:
             stats = meter.snapshot()

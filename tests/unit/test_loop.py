@@ -16,8 +16,9 @@ from realtime.capture import OpenSource
 from realtime.crew import Crew
 from realtime.emitter import Emitter
 from realtime.errors import LiveError, SinkError, SourceError
-from realtime.loop import Limits, OpenSink, Show, run
+from realtime.loop import Limits, Show, run
 from realtime.meter import Meter
+from realtime.outputs import OpenSink
 from realtime.sinks import Sink, SinkClosed, SinkInfo
 from realtime.sources import SourceInfo
 from realtime.types import U8, Frame, Quality, Size
@@ -62,6 +63,7 @@ class Rig:
             budget=self.budget,
             make_card=lambda size, _title, _lines: picture(CARD_GREY, size),
             on_event=self.events.append,
+            on_quality=self.events.append,
             on_ready=lambda info, sinks: self.ready.append((info, sinks)),
         )
         run(show, self.stop, limits)

@@ -45,6 +45,8 @@ from realtime.smoothing import cutoff_hz
 from realtime.swappers import OBSTACLES, optional_steps
 from realtime.types import U8
 
+LOOKING_S = 0.2
+"""How long the end waits for a system that lists its cameras slowly; then that thread is left behind."""
 NOTES = 20
 """Of the latest notes, told to whoever comes later."""
 
@@ -85,6 +87,7 @@ class RunningDesk:
         self._budget: Budget | None = None
         self._album, self._tap = Album(), Tap(scene.pipeline)
         self._shop = PaintShop(self._pipeline, networks, meter, self._painted, self._refused)
+        self._looking = threading.Thread(target=self._look_around, name="look around", daemon=True)
         self._places = Places(ends, lambda: self._settings, self._placed)
         self._station = ends.station
 
@@ -94,6 +97,8 @@ class RunningDesk:
     def __exit__(self, *_: object) -> None:
         self._shop.close()
         self._album.close()
+        if self._looking.ident is not None:
+            self._looking.join(LOOKING_S)
 
     def take_controls(self, controls: Controls) -> None:
         """See ``loop.Show.on_start``."""
@@ -108,7 +113,7 @@ class RunningDesk:
         """
         self._budget = budget
         self._places.asked.update(outputs)
-        threading.Thread(target=self._look_around, name="look around", daemon=True).start()
+        self._looking.start()
         self._tell_state()
 
     def note(self, text: str, hint: str = "", *, warning: bool = False) -> None:

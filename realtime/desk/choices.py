@@ -8,18 +8,31 @@ from realtime.desk.messages import Choice
 from realtime.sources.cameras import list_cameras
 from realtime.swappers import FAMILIES, MESH
 
+_FAMILIES = {"enhance.model": "enhancer", "masks.occlusion": "occlusion", "masks.regions": "regions"}
+
 
 def engines() -> tuple[Choice, ...]:
     """What can make the face: the mesh, and the models that are here."""
     found = [Choice(value=MESH, words="mesh: built in, no model needed")]
     for name in card.names():
-        try:
-            known = card.load_card(name)
-        except ModelError:
-            continue
-        if known.family in FAMILIES and known.family != MESH and store.locate(known) is not None:
+        known = _here(name)
+        if known is not None and known.family in FAMILIES and known.family != MESH:
             found.append(Choice(value=name, words=f"{name} ({known.family})"))
     return tuple(found)
+
+
+def models() -> dict[str, tuple[str, ...]]:
+    """What each setting that names a model can name: none, and the models that are here, by the setting's key."""
+    here = {name: known.family for name in card.names() if (known := _here(name)) is not None}
+    return {key: ("", *(name for name, kind in here.items() if kind == family)) for key, family in _FAMILIES.items()}
+
+
+def _here(name: str) -> card.ModelCard | None:
+    try:
+        known = card.load_card(name)
+    except ModelError:
+        return None
+    return known if store.locate(known) is not None else None
 
 
 def inputs(*, networked: bool) -> tuple[Choice, ...]:

@@ -12,7 +12,7 @@ from realtime.app.path import BLANK
 from realtime.budget import Budget
 from realtime.config import Settings
 from realtime.desk.album import Album
-from realtime.desk.choices import engines, inputs
+from realtime.desk.choices import engines, inputs, models
 from realtime.desk.messages import (
     LIVE_KEYS,
     AddOutput,
@@ -84,6 +84,7 @@ class RunningDesk:
         self._notes: deque[Note] = deque(maxlen=NOTES)
         self._inputs: tuple[Choice, ...] = ()
         self._engines: tuple[Choice, ...] = ()
+        self._models: dict[str, tuple[str, ...]] = {}
         self._budget: Budget | None = None
         self._album, self._tap = Album(), Tap(scene.pipeline)
         self._shop = PaintShop(self._pipeline, networks, meter, self._painted, self._refused)
@@ -154,7 +155,7 @@ class RunningDesk:
         station = self._station
         return State(
             values=values_of(self._settings),
-            limits=limits(),
+            limits=limits(self._models),
             facts=tuple(self._facts()),
             photos=tuple(self._album.name_of(photo) for photo in self._settings.source.photos),
             input=places.input,
@@ -284,7 +285,7 @@ class RunningDesk:
 
     def _look_around(self) -> None:
         """Find out what there is to choose from: asking cameras takes up to seconds."""
-        self._engines = engines()
+        self._engines, self._models = engines(), models()
         self._inputs = inputs(networked=self._station is not None)
         self._tell_state()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from realtime import config
 from realtime.app.faces import make_look
@@ -13,6 +13,9 @@ from realtime.meter import Meter
 from realtime.pipeline import Pipeline
 from realtime.status import quality_text, status_line
 from realtime.types import Face
+
+WHICH = ("largest", "all", *(str(count) for count in range(1, 9)))
+"""All that ``faces.which`` takes."""
 
 
 def figures_of(meter: Meter, pipeline: Pipeline, budget: Budget | None) -> Figures:
@@ -82,13 +85,19 @@ def values_of(settings: Settings) -> dict[str, object]:
     }
 
 
-def limits() -> dict[str, Limits]:
-    """What each of them takes."""
-    return {key: _limits(key) for key in LIVE_KEYS}
+def limits(models: Mapping[str, tuple[str, ...]]) -> dict[str, Limits]:
+    """What each of them takes.
+
+    Args:
+        models: what those that name a model can name, by key.
+    """
+    named = {**models, "faces.which": WHICH}
+    return {key: _limits(key, named.get(key, ())) for key in LIVE_KEYS}
 
 
-def _limits(key: str) -> Limits:
+def _limits(key: str, named: tuple[str, ...]) -> Limits:
     low, high, choices = config.bounds(key)
+    choices = choices or named
     return Limits(words=config.allowed_text(key), low=low, high=high, choices=choices)
 
 

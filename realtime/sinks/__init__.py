@@ -21,6 +21,7 @@ SINKS: dict[str, str] = {
     "preview": "realtime.sinks.preview:Preview",
     "webrtc": "realtime.sinks.webrtc:WebRtc",
     "stream": "realtime.sinks.stream:Stream",
+    "whip": "realtime.sinks.whip:Whip",
     "null": "realtime.sinks.null:Null",
 }
 """Kind to "module:Class"; the class is called with ``(target, wish)``. A new sink is one file and one line here."""
@@ -166,9 +167,11 @@ def parse_output(text: str) -> SinkSpec:
         ConfigError: the text names no output; the hint offers near matches.
     """
     text = text.strip()
+    kind, colon, target = text.partition(":")
+    if kind.strip().lower() == "whip":
+        return _by_whip(target.strip(), text)
     if "://" in text:
         return _streamed(text)
-    kind, colon, target = text.partition(":")
     kind = kind.strip().lower()
     if kind in SINKS or kind == "auto":
         return _checked(kind, target.strip(), text)
@@ -189,6 +192,14 @@ def parse_output(text: str) -> SinkSpec:
         if near
         else "use auto, virtualcam[:DEVICE], preview, webrtc, rtmp://... or FILE.mp4",
     )
+
+
+def _by_whip(address: str, text: str) -> SinkSpec:
+    if not address.lower().startswith(("https://", "http://")):
+        raise ConfigError(
+            f"output '{text}' names no WHIP server", "write its address, e.g. whip:https://host/live/whip"
+        )
+    return SinkSpec("whip", address)
 
 
 def _streamed(address: str) -> SinkSpec:

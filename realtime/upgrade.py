@@ -18,7 +18,7 @@ from realtime.errors import LiveError
 
 T = TypeVar("T")
 TOLD_EVERY = 0.25
-"""Of a build, between two lines about it; ``words`` always has the latest figure."""
+"""Of a build, between two lines about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,6 @@ class Upgrade(Generic[T]):
         parts: to build, >= 1.
         open_new: makes what uses them; called once, in the thread, so whatever belongs to a device enters
             ``device.attached`` itself.
-        discard: frees what was opened and never taken.
         tell: told in words how far it is and what went wrong. From the thread.
     """
 
@@ -70,19 +69,13 @@ class Upgrade(Generic[T]):
         self,
         parts: Sequence[Part],
         open_new: Callable[[], T],
-        discard: Callable[[T], None],
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._parts, self._open_new, self._discard, self._tell = parts, open_new, discard, tell
+        self._parts, self._open_new, self._tell = parts, open_new, tell
         self._stop = threading.Event()
         self._ready: queue.SimpleQueue[T] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="upgrade", daemon=True)
         self._told = 0.0
-        self.words = ""
-        """What is going on, for a status line: "building a TensorRT plan for inswapper_128: 40 %"; empty when there is
-        nothing to say. Any thread."""
-        self.failures: tuple[str, ...] = ()
-        """Why what is missing is missing, in words. Any thread."""
 
     def __enter__(self) -> Upgrade[T]:
         self._thread.start()
@@ -103,27 +96,24 @@ class Upgrade(Generic[T]):
             return None
 
     def close(self) -> None:
-        """Stop building, wait for the thread, free what nobody took. Safe to call twice.
+        """Stop building and wait for the thread. Safe to call twice.
 
-        A build ends at once; what is being loaded is waited for, because its device cannot be closed meanwhile.
+        A build ends at once; what is being loaded is waited for, because its device cannot be closed meanwhile. What
+        nobody took is freed with the models that it was made of, by whoever opened them.
         """
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
-        if (left := self.poll()) is not None:
-            self._discard(left)
 
     def _work(self) -> None:
         built = [part.name for part in self._parts if self._built(part)]
         if not built or self._stop.is_set():
             return
-        self.words = f"loading {' and '.join(built)}"
         try:
             self._ready.put(self._open_new())
         except LiveError as error:
-            self._fail(f"{' and '.join(built)} cannot be used: {error.message}; {error.hint}")
+            self._tell(f"{' and '.join(built)} cannot be used: {error.message}; {error.hint}")
         else:
-            self.words = ""
             self._tell(f"from now on {' and '.join(built)} {'is' if len(built) == 1 else 'are'} used")
 
     def _built(self, part: Part) -> bool:
@@ -133,20 +123,13 @@ class Upgrade(Generic[T]):
         try:
             part.build(lambda share: self._moved(part, share), self._stop.is_set)
         except StoppedError:
-            self.words = ""
             return False
         except LiveError as error:
-            self._fail(f"{part.name} was not built: {error.message}; {error.hint}")
+            self._tell(f"{part.name} was not built: {error.message}; {error.hint}")
             return False
         return True
 
     def _moved(self, part: Part, share: float) -> None:
-        self.words = f"building {part.name}: {share:.0%}"
         if share - self._told >= TOLD_EVERY:
             self._told = share
-            self._tell(self.words)
-
-    def _fail(self, why: str) -> None:
-        self.words = ""
-        self.failures = (*self.failures, why)
-        self._tell(why)
+            self._tell(f"building {part.name}: {share:.0%}")

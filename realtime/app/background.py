@@ -50,7 +50,7 @@ def upgrading(
             with networks.device.attached():
                 return build_painters(settings, replace(networks, models=models), scene.faces, meter)
 
-        upgrade = stack.enter_context(Upgrade(parts, open_new, lambda _: None, tell))
+        upgrade = stack.enter_context(Upgrade(parts, open_new, tell))
 
         def take() -> None:
             if new := upgrade.poll():

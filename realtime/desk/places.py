@@ -110,7 +110,7 @@ class Places:
         run = self._run()
 
         def open_sink(info: SourceInfo) -> Sink:
-            sink = app.open_one_sink(spec, self._settings(), self._ends.station, info)
+            sink = app.open_one_sink(spec, _careful(self._settings()), self._ends.station, info)
             name = sink.info.name
             if name not in self.asked and name in {known for known, _ in run.sinks()}:
                 sink.close()
@@ -128,3 +128,8 @@ class Places:
         if self.controls is None:
             raise ConfigError("the run has not begun", "try again in a moment")
         return self.controls
+
+
+def _careful(settings: Settings) -> Settings:
+    """Never over an older file: whoever steers a run may sit elsewhere, and has not said so on this machine."""
+    return settings.model_copy(update={"output": settings.output.model_copy(update={"overwrite": False})})

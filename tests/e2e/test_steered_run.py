@@ -229,7 +229,8 @@ def test_the_input_changes_and_what_cannot_be_opened_is_left(steered: Steered, t
 
 
 def test_outputs_come_and_go_and_recordings_can_be_played(steered: Steered, tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
+    film, older = tmp_path / "film.mp4", tmp_path / "older.mp4"
+    older.write_bytes(b"mine")
 
     def script(desk: Desk) -> None:
         desk.order(AddOutput(to=str(film)))
@@ -247,13 +248,16 @@ def test_outputs_come_and_go_and_recordings_can_be_played(steered: Steered, tmp_
         assert not desk.state().recording
         desk.order(RemoveOutput(name="spy"))
         steered.until_note("the only output")
+        desk.order(AddOutput(to=str(older)))
+        assert "exists" in steered.until_note("older.mp4 is not open").text
         with pytest.raises(ConfigError):
             desk.order(AddOutput(to="nowhere"))
         with pytest.raises(ConfigError, match="web server"):
             desk.order(AddOutput(to="webrtc"))
         assert steered.seen.next(3)
 
-    steered.run(script)
+    steered.run(script, "output.overwrite=true")
+    assert older.read_bytes() == b"mine"
     for path in (film, *(tmp_path / "videos").iterdir()):
         with av.open(str(path)) as container:
             assert sum(1 for _ in container.decode(video=0)) >= 10

@@ -108,11 +108,13 @@ class Places:
 
     def _add(self, spec: SinkSpec, to: str, told: Callable[[LiveError | None], None]) -> None:
         run = self._run()
+        before: set[str] | None = None  # names at the first opening; later ones are of the same output
 
         def open_sink(info: SourceInfo) -> Sink:
+            nonlocal before
             sink = app.open_one_sink(spec, _careful(self._settings()), self._ends.station, info)
             name = sink.info.name
-            if name not in self.asked and name in {known for known, _ in run.sinks()}:
+            if before is None and name in (before := {known for known, _ in run.sinks()}):
                 sink.close()
                 raise ConfigError(f"{name} is open already", "remove it first")
             self.asked[name] = to

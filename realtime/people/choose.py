@@ -39,8 +39,8 @@ class Chooser:
     def pick(self, track_id: int) -> None:
         """Swap a face from the next frame on, or leave it alone where it is swapped now. Any thread.
 
-        As many faces as are picked then are swapped: one that is lost for good gives its place to a newcomer, who may
-        be the same person, and whoever was left alone stays so.
+        One face more or one less is swapped then. Whoever was left alone stays so; a picked face that is lost for good
+        gives its place to a newcomer, who may be the same person, and where all faces are swapped newcomers are, too.
         """
         self._picked = True
         self._orders.put((track_id,))
@@ -89,10 +89,12 @@ class Chooser:
         track_id = order[0]
         if track_id in self._chosen:
             self._chosen.remove(track_id)
+            self._left_alone.add(track_id)
+            self._most -= 1
         elif track_id in in_view:
             self._chosen.append(track_id)
-        self._left_alone = {other for other in {*self._left_alone, *in_view} if other not in self._chosen}
-        self._most = len(self._chosen)
+            self._left_alone.discard(track_id)
+            self._most = max(self._most, len(self._chosen))
 
 
 def _most(which: Which) -> float:

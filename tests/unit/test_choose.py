@@ -66,3 +66,74 @@ def test_a_larger_face_does_not_take_the_mask_of_one_behind_a_hand() -> None:
 def test_an_unknown_choice_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(KeyError):
         Chooser("leftmost")  # type: ignore[arg-type]  # on purpose
+
+
+def chosen(chooser: Chooser, in_view: list[int], lost: list[int] | None = None) -> list[int]:
+    return [face.track_id for face in chooser.choose(sighting(in_view, lost or []))[0]]
+
+
+def test_a_face_that_is_picked_is_swapped_too_and_one_that_is_picked_again_is_left_alone() -> None:
+    chooser = Chooser("largest")
+    assert chosen(chooser, [1, 2, 3]) == [1]
+    chooser.pick(2)
+    assert chooser.picked
+    assert chosen(chooser, [1, 2, 3]) == [1, 2]
+    chooser.pick(1)
+    assert chosen(chooser, [1, 2, 3]) == [2]
+    assert chosen(chooser, [1, 3], [2]) == [], "a hand before the face hands its mask to nobody"
+    assert chosen(chooser, [1, 2, 3]) == [2]
+    chooser.unpick()
+    assert not chooser.picked
+    assert chosen(chooser, [1, 2, 3]) == [2], "who is swapped stays so"
+
+
+def test_a_picked_face_that_is_gone_for_good_gives_its_place_to_a_newcomer() -> None:
+    chooser = Chooser("largest")
+    chosen(chooser, [1, 2])
+    chooser.pick(2)
+    chooser.pick(1)
+    assert chosen(chooser, [1, 2]) == [2]
+    assert chosen(chooser, [1]) == [], "who was left alone stays so"
+    assert chosen(chooser, [1, 7]) == [7], "the same person, perhaps"
+
+
+def test_where_all_are_swapped_newcomers_are_too_whoever_was_left_alone() -> None:
+    chooser = Chooser("all")
+    chosen(chooser, [1, 2])
+    chooser.pick(1)
+    assert chosen(chooser, [1, 2]) == [2]
+    assert chosen(chooser, [1, 2, 9]) == [2, 9]
+
+
+def test_another_number_of_faces_holds_from_the_next_frame_on() -> None:
+    chooser = Chooser("all")
+    assert chosen(chooser, [1, 2, 3]) == [1, 2, 3]
+    chooser.unpick(1)
+    assert chosen(chooser, [1, 2, 3]) == [1]
+    chooser.unpick("all")
+    assert chosen(chooser, [1, 2, 3]) == [1, 2, 3]
+
+
+@given(WHICH, st.lists(st.tuples(SIGHTINGS, st.integers(1, 6)), max_size=8))
+def test_who_is_left_alone_is_never_swapped_until_picked_again(
+    which: Which, story: list[tuple[list[Sighting], int]]
+) -> None:
+    chooser, alone, before = Chooser(which), set[int](), set[int]()
+    for scenes, track_id in story:
+        for scene in scenes:
+            faces, lost = chooser.choose(scene)
+            now = {face.track_id for face in faces}
+            assert not now & alone
+            before = now | {i for i in before if i in scene.lost}
+            assert len(lost) == len(before - now)
+        if track_id in before:
+            alone.add(track_id)
+        chooser.pick(track_id)
+        in_view = sighting([track_id], [i for i in before if i != track_id])
+        faces, _ = chooser.choose(in_view)
+        if track_id not in before:
+            alone.discard(track_id)
+            assert [face.track_id for face in faces] == [track_id]
+        else:
+            assert not faces
+        before = {face.track_id for face in faces} | {i for i in before if i != track_id}

@@ -223,3 +223,30 @@ def features_removed(size: Size, share: float) -> U8:
 )
 def test_a_broken_picture_is_told_from_a_sound_one(made: U8, sound: bool) -> None:
     assert is_sound(made) is sound
+
+
+@settings(max_examples=100, deadline=None)
+@given(policy=st.sampled_from(POLICIES), steps=st.lists(st.tuples(STEP, st.booleans()), max_size=30))
+def test_a_blank_shows_a_card_and_nothing_from_before_it_afterwards(
+    policy: OnLost, steps: list[tuple[Step, bool]]
+) -> None:
+    guard, now_s = Guard(policy, 0.5, make_card, lambda size: picture(99, size)), 0.0
+    since_blank: list[int] = []
+    for seq, (step, blank) in enumerate(steps, 1):
+        now_s += step.wait_s
+        frame = textured(seq, step.size)
+        own = frame.pixels.copy()
+        guard.blank = blank
+        shown = guard.settle(now_s, frame, step.outcome, [WHOLE] if step.lost_box else [])
+        assert shown.size == step.size
+        if blank:
+            since_blank = []
+            assert (shown.pixels == 99).all()
+            continue
+        since_blank.append(seq)
+        held = [n for n in since_blank if (shown.pixels == textured(n, step.size).pixels).all()]
+        if shown.t_capture_s != frame.t_capture_s:
+            assert shown.t_capture_s in since_blank, "what was held was shown after the blank"
+        if step.outcome is Outcome.SWAPPED and not step.lost_box:
+            assert (shown.pixels == own).all()
+            assert held

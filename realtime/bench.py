@@ -131,7 +131,7 @@ def _one_run(stage: Stage, stock: Stock, fps: float, frames: int) -> tuple[Stats
 
     show = loop.Show(
         open_source=rehearse,
-        open_sinks=[partial(app.open_one_sink, SinkSpec("null"), stage.settings)],
+        open_sinks=[partial(app.open_one_sink, SinkSpec("null"), stage.settings, None)],
         process=counted,
         meter=meter,
         budget=app.build_budget(stage.settings, works_ahead=stage.networks.device.works_ahead),

@@ -78,7 +78,8 @@ def test_a_run_reads_every_setting(home: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Section, "__getattribute__", noted)
     play(settings, Terminal(Console(file=io.StringIO())))
-    assert set(all_keys()) - read == set()
+    unread = set(all_keys()) - read
+    assert {key for key in unread if not key.startswith("web.")} == set()  # those are seen to act in tests/web
 
 
 @pytest.mark.parametrize("key", KIT)

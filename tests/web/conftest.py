@@ -22,7 +22,7 @@ def camera(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_camera(tmp_path_factory.mktemp("camera") / "camera.y4m", None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright keeps an asyncio loop running in its thread for as long as it is open
 def real_browser(camera: Path) -> Iterator[Browser]:
     """Chromium with that camera."""
     from tests.web.chromium import missing, open_browser

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from realtime.backoff import wait_s
 from realtime.errors import LiveError, SourceError
@@ -32,8 +33,9 @@ StartThread = Callable[[str, Callable[[], None]], object]
 class _Reader:
     """One opening of the source, from the call that opens it to its end, in a thread of its own."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, open_source: Callable[[], Source]) -> None:
         self.number = number
+        self.open_source = open_source
         self.source: Source | None = None
         self.live = False
         self.patient = False
@@ -122,8 +124,11 @@ class Capture:
 
         Args:
             open_source: opens it; it has to be live.
-            told: that it is open, or why it is not.
+            told: that it is open, or why it is not: at once where the present one is read in lockstep.
         """
+        if self._reader.source is not None and not self._reader.live:
+            told(SourceError("a conversion keeps its input", "start another run", fatal=False))
+            return
         if self._change is not None:
             self._change[2](SourceError("another input was chosen meanwhile", "choose again", fatal=False))
             self._change = (*self._change[:2], told)
@@ -143,7 +148,7 @@ class Capture:
             return False
         open_source, before, told = self._change
         if reader.source is not None:
-            self._change = None
+            self._change, self.lost = None, ""
             told(None)
         elif reader.finished:
             self._change = None
@@ -197,14 +202,15 @@ class Capture:
             reader.source.close()
 
     def _start_reader(self, number: int) -> _Reader:
-        reader = _Reader(number)
+        # Bound here: a reader that is given up before it has begun must not open what its successor opens.
+        reader = _Reader(number, partial(self._open_source, self._before))
         self._start_thread(f"capture-{number}", lambda: self._read(reader))
         return reader
 
     def _read(self, reader: _Reader) -> None:
         """Body of a reader's thread."""
         try:
-            source = self._open_source(self._before)
+            source = reader.open_source()
             try:
                 self._opened(reader, source)
                 while not reader.abandoned and (frame := source.read()) is not None:

@@ -23,10 +23,11 @@ class Crew:
         self.error: BaseException | None = None
 
     def start(self, name: str, body: Callable[[], None]) -> threading.Thread:
-        """Start a thread. It is a daemon: one that a device blocks for good must not keep the program alive."""
+        """Start a daemon thread, from any: one that a device blocks for good must not keep the program alive."""
         thread = threading.Thread(target=self.guard, args=(body,), name=name, daemon=True)
-        thread.start()
-        self._threads = [other for other in self._threads if other.is_alive()] + [thread]
+        with self._lock:
+            thread.start()
+            self._threads = [other for other in self._threads if other.is_alive()] + [thread]
         return thread
 
     def guard(self, body: Callable[[], None]) -> None:

@@ -20,6 +20,8 @@ from realtime.types import U8, Frame, Size
 
 MakeCard = Callable[[Size, str, tuple[str, ...]], U8]
 """Draws a card: size, title, lines -> (H, W, 3) uint8 BGR."""
+Card = tuple[str, tuple[str, ...]]
+"""What a card says: title and lines."""
 
 LOCKSTEP_DEPTH = 2
 """Pictures under way to an encoder in lockstep: it works on one while the next is made."""
@@ -30,7 +32,7 @@ RECORDING_DEPTH = 8
 class Emitter:
     """Owns one sink: paces it, fits pictures to it, opens it again, closes it.
 
-    One thread calls ``step`` or ``run``; ``inbox`` and ``show_card`` may be used from others.
+    One thread calls ``step`` or ``run``; ``inbox``, ``show_card`` and ``cover`` may be used from others.
 
     Args:
         sink: opened; belongs to the emitter from now on.
@@ -68,6 +70,7 @@ class Emitter:
         self._cadence = Cadence(self._info.fps) if self._info.fps and not lockstep else None
         self._last: Frame | None = None  # fitted, as it was written last
         self._newest_s = 0.0  # latest capture time written: only a later one is a new picture
+        self._cover: Card | None = None
         self._attempt = 0
         self._retry_s = 0.0
         self.inbox = _channel(self._info, lockstep=lockstep)
@@ -83,11 +86,17 @@ class Emitter:
         """The inbox was closed and everything in it was written, or the sink was given up."""
         return self.inbox.ended
 
-    def show_card(self, title: str, lines: tuple[str, ...]) -> None:
+    def show_card(self, card: Card) -> None:
         """Show a card until the next picture comes; does nothing for a sink that takes only new pictures."""
         if self._cadence:
             # The stamp lies before every picture's: a card is never a new picture.
-            self.inbox.put(Frame(0, 0.0, self._make_card(self._info.size, title, lines)))
+            self.inbox.put(Frame(0, 0.0, self._make_card(self._info.size, *card)))
+
+    def cover(self, card: Card | None) -> None:
+        """Show a card instead of every picture until ``None`` is said: also of those that wait here to be written."""
+        self._cover = card
+        if card:
+            self.show_card(card)  # the last picture must not stand where no other comes
 
     def run(self) -> None:
         """Body of the emitter's thread: until the end of the inbox, then closes the sink."""
@@ -134,14 +143,19 @@ class Emitter:
         elif self._last and not self.ended and self._clock() >= cadence.due_s(fresh=False):
             cadence.beat(self._clock(), fresh=False)
             self._meter.count(f"repeated: {self._info.name}")
+            self._last = self._covered(self._last)
             self._write(self._last)
 
     def _write_new(self, frame: Frame) -> None:
         size = even_size(frame.size) if self._info.any_size else self._info.size
-        self._last = fitted = replace(frame, pixels=fit(frame.pixels, size))
+        self._last = fitted = self._covered(replace(frame, pixels=fit(frame.pixels, size)))
         if self._write(fitted) and frame.t_capture_s > self._newest_s:
             self._newest_s = frame.t_capture_s
             self._meter.delivered(self._info.name, (self._clock() - frame.t_capture_s) * 1e3)
+
+    def _covered(self, frame: Frame) -> Frame:
+        cover = self._cover
+        return replace(frame, pixels=self._make_card(frame.size, *cover)) if cover else frame
 
     def _write(self, frame: Frame) -> bool:
         """Write to the sink; on a failure put it aside. True when the picture arrived."""

@@ -25,12 +25,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from realtime.budget import Budget
 from realtime.capture import STALL_S, Capture, OpenSource
+from realtime.controls import Controls, Told
 from realtime.crew import Crew
-from realtime.emitter import MakeCard
+from realtime.emitter import Card, MakeCard
 from realtime.errors import LiveError
 from realtime.mailbox import POLL_S
 from realtime.meter import Meter
@@ -47,31 +47,6 @@ STOP_S = 0.7
 """Longest wait for threads that may be blocked in a device or a long step; then they are left behind as daemons."""
 UNKNOWN_FPS = 30.0
 """Rate of a live source that names none, until it was measured."""
-
-Told = Callable[[LiveError | None], None]
-"""Told that an order was carried out, or why it was not."""
-
-
-class Controls(Protocol):
-    """What may be changed while a run goes on. From any thread; carried out soon, in the calling thread of ``run``."""
-
-    def add_sink(self, open_sink: OpenSink, told: Told) -> None:
-        """Open one more output."""
-
-    def remove_sink(self, name: str, told: Told) -> None:
-        """Close an output, or forget one that was given up. The last one stays."""
-
-    def change_source(self, open_source: OpenSource, told: Told) -> None:
-        """Take the pictures from another live source; where it cannot be opened, the one before is opened again."""
-
-    def change_budget(self, budget: Budget) -> None:
-        """Let another one choose the quality, at once."""
-
-    def show_card(self, title: str, lines: tuple[str, ...] = ()) -> None:
-        """Show a card on every output that takes one until the next picture comes, at once."""
-
-    def sinks(self) -> tuple[tuple[str, str], ...]:
-        """The name of each output, and why it was given up, empty while it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +149,7 @@ class _Production:
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._outputs = Outputs(crew, show.meter, show.make_card, show.on_event, clock)
         self._worker: threading.Thread | None = None
-        self._carded = ""  # why the source is lost, as the cards say it
+        self._carded = ("", 0)  # why the source is lost, as the cards say it, and the pictures that came before
 
     def play(self) -> None:
         """Open everything, start the threads and look after them until the end."""
@@ -185,7 +160,7 @@ class _Production:
         outputs = self._outputs
         emitters = [outputs.open(open_sink, info) for open_sink in self._show.open_sinks]
         self._show.on_ready(info, outputs.infos)
-        outputs.show_card("Starting", (info.name,))
+        outputs.show_card(("Starting", (info.name,)))
         for emitter in emitters:
             outputs.start(emitter)
         self._worker = self._crew.start("process", partial(self._work, info))
@@ -219,15 +194,18 @@ class _Production:
             self._stop.wait(TICK_S)
         return None
 
-    def add_sink(self, open_sink: OpenSink, told: Told) -> None:
+    def add_sink(self, open_sink: OpenSink, told: Told, *, aside: bool) -> None:
         """See :class:`Controls`."""
 
         def add() -> None:
             info = self._capture.info
             assert info is not None  # orders are carried out once it is open
-            self._outputs.start(self._outputs.open(open_sink, info))
+            self._outputs.add(open_sink, info)
 
-        self._orders.put(partial(_carry_out, add, told))
+        def begin() -> None:
+            self._crew.start("open output", partial(_carry_out, add, told))
+
+        self._orders.put(begin if aside else partial(_carry_out, add, told))
 
     def remove_sink(self, name: str, told: Told) -> None:
         """See :class:`Controls`."""
@@ -241,9 +219,11 @@ class _Production:
         """See :class:`Controls`."""
         self.budget = budget
 
-    def show_card(self, title: str, lines: tuple[str, ...] = ()) -> None:
+    def cover(self, card: Card | None) -> None:
         """See :class:`Controls`."""
-        self._outputs.show_card(title, lines)
+        self._outputs.cover(card)
+        if card is None:
+            self._orders.put(self._tell_lost_again)
 
     def sinks(self) -> tuple[tuple[str, str], ...]:
         """See :class:`Controls`."""
@@ -288,12 +268,15 @@ class _Production:
             self._show.on_quality(f"{quality_text(new, budget.best.steps)}: {budget.reason}")
         return new
 
+    def _tell_lost_again(self) -> None:
+        self._carded = ("", 0)
+
     def _tell_if_lost(self) -> None:
         """Show why there is no picture, where the last one would stand for ever."""
-        lost = self._capture.lost
-        if lost and lost != self._carded:
-            self._outputs.show_card("No picture", (lost, "Trying again"))
-        self._carded = lost
+        why = (self._capture.lost, self._show.meter.frames)  # one that was on its way would hide the card
+        if why[0] and why != self._carded:
+            self._outputs.show_card(("No picture", (why[0], "Trying again")))
+        self._carded = why
 
 
 def _carry_out(order: Callable[[], None], told: Told) -> None:

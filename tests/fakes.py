@@ -134,8 +134,9 @@ class FakeSink:
         error: Exception | None = None,
         hold: threading.Event | None = None,
         close_error: Exception | None = None,
+        name: str = "fake sink",
     ) -> None:
-        self.info = SinkInfo("fake sink", size, fps, live, main_thread=main_thread)
+        self.info = SinkInfo(name, size, fps, live, main_thread=main_thread)
         self.written: list[tuple[int, int, Size]] = []
         self.threads: set[str] = set()
         self.closed = 0

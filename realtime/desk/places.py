@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,9 +12,9 @@ from platformdirs import user_videos_path
 
 from realtime import app
 from realtime.config import Settings
+from realtime.controls import Controls
 from realtime.errors import ConfigError, LiveError
-from realtime.loop import Controls
-from realtime.sinks import NETWORKED, Sink, SinkSpec, parse_output
+from realtime.sinks import IN_MAIN_THREAD, NETWORKED, Sink, parse_output
 from realtime.sources import NETWORKED as SENT
 from realtime.sources import SourceInfo, parse_input
 
@@ -42,6 +43,7 @@ class Places:
         self.input = settings().input.what
         self.recording = ""
         self.asked: dict[str, str] = {}
+        self._lock = threading.Lock()  # around what is being recorded
 
     def use_input(self, what: str) -> None:
         """Take the pictures from somewhere else.
@@ -67,16 +69,17 @@ class Places:
         Raises:
             ConfigError: it cannot be understood, or needs the web server.
         """
-        spec = parse_output(to)
-        if spec.kind in NETWORKED:
-            self._demand_network(to)
-        self._add(spec, to, lambda error: self._tell(f"{to} is {'not ' if error else ''}open", error))
+        self._add(to, lambda error: self._tell(f"{to} is {'not ' if error else ''}open", error))
 
     def remove(self, name: str) -> None:
         """Close an output."""
-        if name == f"recording {self.recording}":
-            self.recording = ""
-        self._run().remove_sink(name, lambda error: self._tell(f"{name} is {'not ' if error else ''}closed", error))
+
+        def told(error: LiveError | None) -> None:
+            if error is None:
+                self._closed(name)
+            self._tell(f"{name} is {'not ' if error else ''}closed", error)
+
+        self._run().remove_sink(name, told)
 
     def record(self, on: bool) -> None:
         """Start a recording, or finish it; does nothing where that is so already.
@@ -84,43 +87,42 @@ class Places:
         Raises:
             ConfigError: there is no folder for it.
         """
-        if on == bool(self.recording):
-            return
-        if not on:
-            path, self.recording = self.recording, ""
-            self._run().remove_sink(f"recording {path}", lambda error: self._tell(f"recorded to {path}", error))
-            return
-        folder = user_videos_path()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"nothing can be recorded in {folder}: {error.strerror}"
-            raise ConfigError(message, "add an output with a file's name instead") from error
-        path = str(folder / f"doppelcam {datetime.datetime.now():%Y-%m-%d %H.%M.%S}.mp4")
-        self.recording = path
+        run = self._run()
+        with self._lock:
+            if on == bool(self.recording):
+                return
+            path, self.recording = self.recording, _new_recording() if on else ""
+        if on:
+            self._begin_recording(self.recording)
+        else:
+            name = _name_of(path)
+            run.remove_sink(name, lambda error: self._tell(f"recorded to {path}", error))
 
+    def _begin_recording(self, path: str) -> None:
         def told(error: LiveError | None) -> None:
             if error is not None:
-                self.recording = ""
+                self._closed(_name_of(path))
             self._tell("nothing is recorded" if error else f"recording to {path}", error)
 
-        self._add(parse_output(path), path, told)
+        self._add(path, told)
 
-    def _add(self, spec: SinkSpec, to: str, told: Callable[[LiveError | None], None]) -> None:
-        run = self._run()
-        before: set[str] | None = None  # names at the first opening; later ones are of the same output
+    def _closed(self, name: str) -> None:
+        with self._lock:
+            if self.recording and name == _name_of(self.recording):
+                self.recording = ""
+        self.asked.pop(name, None)
+
+    def _add(self, to: str, told: Callable[[LiveError | None], None]) -> None:
+        spec = parse_output(to)
+        if spec.kind in NETWORKED:
+            self._demand_network(to)
 
         def open_sink(info: SourceInfo) -> Sink:
-            nonlocal before
             sink = app.open_one_sink(spec, _careful(self._settings()), self._ends.station, info)
-            name = sink.info.name
-            if before is None and name in (before := {known for known, _ in run.sinks()}):
-                sink.close()
-                raise ConfigError(f"{name} is open already", "remove it first")
-            self.asked[name] = to
+            self.asked[sink.info.name] = to
             return sink
 
-        run.add_sink(open_sink, told)
+        self._run().add_sink(open_sink, told, aside=spec.kind not in IN_MAIN_THREAD)
 
     def _demand_network(self, what: str) -> None:
         if self._ends.station is None:
@@ -135,3 +137,25 @@ class Places:
 def _careful(settings: Settings) -> Settings:
     """Never over an older file: whoever steers a run may sit elsewhere, and has not said so on this machine."""
     return settings.model_copy(update={"output": settings.output.model_copy(update={"overwrite": False})})
+
+
+def _new_recording() -> str:
+    """A file that does not exist yet.
+
+    Raises:
+        ConfigError: there is no folder for it.
+    """
+    folder = user_videos_path()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"nothing can be recorded in {folder}: {error.strerror}"
+        raise ConfigError(message, "add an output with a file's name instead") from error
+    name = f"doppelcam {datetime.datetime.now():%Y-%m-%d %H.%M.%S}"
+    names = (name, *(f"{name} ({count})" for count in range(2, 100)))
+    return str(next(path for each in names if not (path := folder / f"{each}.mp4").exists()))
+
+
+def _name_of(path: str) -> str:
+    """What the output is called that records to a file."""
+    return f"recording {path}"

@@ -11,6 +11,7 @@ from realtime.app.faces import make_look, make_masks
 from realtime.app.path import BLANK
 from realtime.budget import Budget
 from realtime.config import Settings
+from realtime.controls import Controls
 from realtime.desk.album import Album
 from realtime.desk.choices import engines, inputs, models
 from realtime.desk.messages import (
@@ -39,7 +40,6 @@ from realtime.desk.standing import face_at, figures_of, limits, made_from, value
 from realtime.desk.tap import Tap
 from realtime.errors import ConfigError, LiveError
 from realtime.last_run import with_full_paths
-from realtime.loop import Controls
 from realtime.meter import Meter
 from realtime.smoothing import cutoff_hz
 from realtime.swappers import OBSTACLES, optional_steps
@@ -258,8 +258,8 @@ class RunningDesk:
 
     def _blank(self, on: bool) -> None:
         self._pipeline.guard.blank = on
-        if on and self._places.controls is not None:
-            self._places.controls.show_card(*BLANK)
+        if self._places.controls is not None:
+            self._places.controls.cover((BLANK[0], BLANK[1:]) if on else None)
 
     def _pick(self, x: float, y: float) -> None:
         face = face_at(self._pipeline, x, y)

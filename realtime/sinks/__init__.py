@@ -32,6 +32,9 @@ AUTO = ("virtualcam", "preview")
 NETWORKED = frozenset({"webrtc"})
 """Kinds that show the picture through the program's own web server."""
 
+IN_MAIN_THREAD = frozenset({"preview", "auto"})
+"""Kinds that are a window, or may be: see ``SinkInfo.main_thread``. All others may be opened in any thread."""
+
 STREAM_SCHEMES = ("rtmp", "rtmps", "srt", "tcp", "udp")
 """How ``stream`` is sent; which of them the FFmpeg inside PyAV really has is found out when one is opened."""
 

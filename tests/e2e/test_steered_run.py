@@ -57,7 +57,8 @@ class Steered:
         self.trouble: list[BaseException] = []
 
     def run(self, script: Callable[[Desk], None], *options: str) -> None:
-        wish = ("input.what=demo", f"input.size={SIZE}", "output.to=['null']", "quality.adaptive=false", *options)
+        usual = ("input.what=demo", "input.pace=live", f"input.size={SIZE}", "output.to=['null']")
+        wish = (*usual, "quality.adaptive=false", *options)
         settings = config.resolve([config.default_layer(), config.from_set_options(wish)])
         threads = []
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from realtime.capture import FIRST_PICTURE_S, Capture
-from realtime.errors import SourceError
+from realtime.errors import LiveError, SourceError
 from realtime.meter import Meter
 from realtime.sources import SourceInfo
 from tests.fakes import Fail, FakeClock, FakeSource, Freeze, Pictures, drain
@@ -54,6 +54,13 @@ class Rig:
     def tend(self, advance_s: float = 0.0) -> None:
         self.clock.advance(advance_s)
         self.capture.tend(self.clock())
+
+    def tend_until(self, condition: Callable[[], object]) -> None:
+        def met() -> object:
+            self.tend()
+            return condition()
+
+        eventually(met)
 
     def join(self) -> None:
         for thread in self.threads:
@@ -222,3 +229,93 @@ def test_a_source_that_opens_after_the_end_is_closed_at_once() -> None:
     threads[0].join(20)
     assert source.closed.is_set()
     assert not source.given
+
+
+def test_another_source_is_opened_and_where_it_is_not_the_one_before_is_again() -> None:
+    said: list[LiveError | None] = []
+    rig = Rig(FakeSource([Pictures(3), Freeze()]), FakeSource([Pictures(3), Freeze()]))
+    eventually(lambda: rig.capture.info)
+    first = rig.capture.info
+    rig.capture.change(raises(GONE), said.append)
+    rig.tend_until(lambda: said)
+    assert said == [GONE]
+    eventually(lambda: len(rig.asked) == 2)
+    assert rig.asked[1] is first, "the same device as before"
+    other = FakeSource([Pictures(2), Freeze()])
+    rig.capture.change(lambda _: other, said.append)
+    rig.tend_until(lambda: len(said) == 2)
+    assert said[1] is None
+    assert rig.capture.info is other.info
+    rig.capture.close()
+    rig.join()
+
+
+def test_of_two_changes_the_later_one_counts_and_nothing_is_opened_twice() -> None:
+    opened: list[str] = []
+    said: list[tuple[str, LiveError | None]] = []
+    gate = threading.Event()
+
+    def opens(name: str, wait: bool) -> Callable[[SourceInfo | None], FakeSource]:
+        def open_source(_: SourceInfo | None) -> FakeSource:
+            assert not wait or gate.wait(20)
+            opened.append(name)
+            return FakeSource([Pictures(1), Freeze()])
+
+        return open_source
+
+    rig = Rig(FakeSource([Pictures(3), Freeze()]))
+    eventually(lambda: rig.capture.info)
+    rig.capture.change(opens("first", wait=True), lambda error: said.append(("first", error)))
+    rig.capture.change(opens("second", wait=False), lambda error: said.append(("second", error)))
+    rig.tend_until(lambda: len(said) == 2)
+    assert [name for name, _ in said] == ["first", "second"]
+    assert said[0][1] is not None
+    assert said[1][1] is None
+    gate.set()
+    rig.capture.close()
+    rig.join()
+    assert sorted(opened) == ["first", "second"]
+
+
+def test_a_reader_that_is_given_up_before_it_begins_does_not_open_what_its_successor_opens() -> None:
+    rig = Rig(FakeSource([Pictures(1), Freeze()]))
+    eventually(lambda: rig.capture.info)
+    bodies: list[Callable[[], None]] = []
+    opened: list[str] = []
+    rig.capture._start_thread = lambda _name, body: bodies.append(body)
+    for name in ("first", "second"):
+        rig.capture.change(notes(opened, name), lambda _: None)
+    for body in bodies:  # the threads get their turn only now
+        threading.Thread(target=body, daemon=True).start()
+    eventually(lambda: len(opened) == 2)
+    assert sorted(opened) == ["first", "second"]
+    rig.capture.close()
+
+
+def test_what_was_lost_is_not_said_to_be_back_when_another_takes_over() -> None:
+    said: list[LiveError | None] = []
+    rig = Rig(FakeSource([Pictures(3), Fail(GONE)]))
+    rig.tend_until(lambda: rig.capture.lost)
+    rig.capture.change(lambda _: FakeSource([Pictures(1), Freeze()]), said.append)
+    rig.tend_until(lambda: said)
+    for _ in range(3):
+        rig.tend(0.1)
+    assert rig.capture.lost == ""
+    assert not any("is back" in event for event in rig.events)
+    rig.capture.close()
+    rig.join()
+
+
+def raises(error: LiveError) -> Callable[[SourceInfo | None], FakeSource]:
+    def open_source(_: SourceInfo | None) -> FakeSource:
+        raise error
+
+    return open_source
+
+
+def notes(opened: list[str], name: str) -> Callable[[SourceInfo | None], FakeSource]:
+    def open_source(_: SourceInfo | None) -> FakeSource:
+        opened.append(name)
+        return FakeSource([Freeze()])
+
+    return open_source

@@ -143,7 +143,6 @@ class Emitter:
         elif self._last and not self.ended and self._clock() >= cadence.due_s(fresh=False):
             cadence.beat(self._clock(), fresh=False)
             self._meter.count(f"repeated: {self._info.name}")
-            self._last = self._covered(self._last)
             self._write(self._last)
 
     def _write_new(self, frame: Frame) -> None:

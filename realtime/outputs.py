@@ -152,7 +152,7 @@ class Outputs:
     def show_card(self, card: Card) -> None:
         """Show a card on each that takes one until the next picture comes, at once."""
         for emitter in self._emitters:
-            emitter.show_card(self._cover or card)
+            emitter.show_card(card)
 
     def cover(self, card: Card | None) -> None:
         """Show a card instead of every picture on each, those that are added later too, until ``None``. Any thread."""

@@ -11,7 +11,6 @@ import ipaddress
 import json
 import logging
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -20,10 +19,10 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from realtime.web.doorlog import DoorLog
+from realtime.web.lines import network_of
 from realtime.web.tokens import Bearer, TokenError, read_token
 from realtime.web.tokens import Scope as Right
-
-log = logging.getLogger(__name__)
 
 OPEN_PATHS = re.compile(r"^/(?:healthz|favicon\.ico|page/[\w.-]+|[\w-]+\.(?:html|css|js|svg|jpg|png|webmanifest))?$")
 """The page's own files: they tell nothing, and a browser asks for them before it has a token."""
@@ -92,6 +91,7 @@ class Access:
     def __init__(self, inner: ASGIApp, door: Door) -> None:
         self._inner, self._door = inner, door
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._log = DoorLog(logging.getLogger(__name__))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let it in, or answer why not."""
@@ -103,49 +103,55 @@ class Access:
             scope["bearer"] = self._check(scope, headers)
             counted = _Counted(receive, _most_bytes(scope["path"]), headers.get("content-length", ""))
         except Refusal as refusal:
-            log.warning("%s %s: %s: %s", _address(scope), scope["path"], refusal.status, refusal.message)
+            self._log.say(_address(scope), f"{scope['path']}: {refusal.status}: {refusal.message}")
             await _refuse(scope, send, refusal)
             return
         await self._inner(scope, counted.receive if scope["type"] == "http" else receive, send)
 
     def _check(self, scope: Scope, headers: dict[str, str]) -> Bearer:
         address, path = _address(scope), scope["path"]
-        if not OPEN_PATHS.match(path):
-            self._demand_rate(_REQUESTS, "requests", address)
+        whence, is_open = network_of(address), bool(OPEN_PATHS.match(path))
         self._demand_host(headers.get("host", ""))
-        self._demand_origin(headers.get("origin", ""), headers.get("host", ""))
+        self._demand_origin(headers, is_open=is_open)
+        if not is_open:  # counted after that: another page in this browser has the same address
+            self._demand_rate(_REQUESTS, "requests", whence)
         if path.startswith(_OFFER_PATHS) and scope.get("method") == "POST":
-            self._demand_rate(_OFFERS, "offers", address)
-        if self._door.key is None or OPEN_PATHS.match(path) or scope.get("method") == "OPTIONS":
+            self._demand_rate(_OFFERS, "offers", whence)
+        if self._door.key is None or is_open or scope.get("method") == "OPTIONS":
             return Bearer(address, "control")
-        return self._bearer(self._door.key, address, path, headers)
+        return self._bearer(self._door.key, whence, path, headers)
 
-    def _bearer(self, key: bytes, address: str, path: str, headers: dict[str, str]) -> Bearer:
-        if not self._limiter.test(_WRONG_TOKENS, "wrong tokens", address):
-            raise Refusal(429, "too many wrong tokens came from this address", "wait a minute")
+    def _bearer(self, key: bytes, whence: str, path: str, headers: dict[str, str]) -> Bearer:
         right: Right = next((right for start, right in _RIGHTS if path.startswith(start)), "control")
         try:
             bearer = read_token(key, _token_in(headers))
-        except TokenError as error:
-            self._limiter.hit(_WRONG_TOKENS, "wrong tokens", address)
+        except TokenError as error:  # only who shows wrong ones waits, not whoever else is at that address
+            self._demand_rate(_WRONG_TOKENS, "wrong tokens", whence)
             raise Refusal(401, str(error), "make one with: doppelcam token") from error
         if not bearer.may(right):
             raise Refusal(403, f"this token is for {bearer.scope} alone", f"doppelcam token --for {right}")
         return bearer
 
-    def _demand_rate(self, rate: RateLimitItem, what: str, address: str) -> None:
-        if not self._limiter.hit(rate, what, address):
+    def _demand_rate(self, rate: RateLimitItem, what: str, whence: str) -> None:
+        if not self._limiter.hit(rate, what, whence):
             raise Refusal(429, f"too many {what} came from this address", "wait a minute, then ask less often")
 
     def _demand_host(self, host: str) -> None:
-        name = urlsplit(f"//{host}").hostname or ""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:  # half an address
+            name = ""
         if self._door.key is None and not is_this_machine(name):
             raise Refusal(421, f"this is not {name or 'a server without a name'}", "use the address that it printed")
 
-    def _demand_origin(self, origin: str, host: str) -> None:
+    def _demand_origin(self, headers: dict[str, str], *, is_open: bool) -> None:
+        origin, host = headers.get("origin", ""), headers.get("host", "")
         own = f"{'https' if self._door.secure else 'http'}://{host}"
         if origin and origin.lower() != own.lower() and origin not in self._door.origins:
             raise Refusal(403, f"pages of {origin} may not use this", "name it in web.origins if it is yours")
+        # A picture or script that another page embeds is asked for without an origin, but not without this.
+        if not (origin or is_open) and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refusal(403, "other pages may not show what this shows", "open it by its own address")
 
 
 class _Counted:
@@ -169,8 +175,8 @@ def _most_bytes(path: str) -> int:
 
 
 def _address(scope: Scope) -> str:
-    client: Iterable[str] | None = scope.get("client")
-    return next(iter(client)) if client else "unknown"
+    client: tuple[str, int] | None = scope.get("client")
+    return client[0] if client else "unknown"
 
 
 def _token_in(headers: dict[str, str]) -> str:

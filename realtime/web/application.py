@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from realtime.errors import LiveError
 from realtime.meter import Meter
 from realtime.web.access import Access, Door
+from realtime.web.doorlog import plain
 from realtime.web.figures import exposition
 from realtime.web.peers import PeerError, Peers
 from realtime.web.station import Inlet, Station
@@ -161,7 +162,7 @@ def _who(request: Request) -> str:
 async def _explain(request: Request, error: Exception) -> Response:
     assert isinstance(error, LiveError)
     status = error.status if isinstance(error, PeerError) else 409
-    log.warning("%s %s: %s: %s", _who(request), request.url.path, status, error.message)
+    log.warning("%s", plain(f"{_who(request)} {request.url.path}: {status}: {error.message}"))
     return JSONResponse({"error": error.message, "try": error.hint}, status)
 
 

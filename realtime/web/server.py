@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import uvicorn
 from fastapi import APIRouter
+from starlette.types import ASGIApp
 
 from realtime.config.settings import WebSettings
 from realtime.config.store import config_dir
@@ -19,12 +20,15 @@ from realtime.meter import Meter
 from realtime.web import tls
 from realtime.web.access import Door, is_this_machine
 from realtime.web.application import Parts, make_app
+from realtime.web.lines import Bounds, Lines
 from realtime.web.peers import Peers
 from realtime.web.station import Station
 from realtime.web.tokens import key_in, make_token
 
 START_S = 10.0
 STOP_S = 0.8
+CUT_S = 0.05
+"""Until requests that were cut have noticed it."""
 LINK_HOURS = 12.0
 """How long the link that is printed works."""
 
@@ -36,6 +40,7 @@ class WebServer:
         settings: of the web room.
         meter: of the run.
         tell: told in words who comes and goes. From the server's thread.
+        bounds: of connections.
 
     Attributes:
         station: where its peers' pictures go to and come from.
@@ -51,8 +56,9 @@ class WebServer:
         settings: WebSettings,
         meter: Meter,
         tell: Callable[[str], None] = lambda _: None,
+        bounds: Bounds = Bounds(),  # noqa: B008 - frozen
     ) -> None:
-        self._settings, self._meter, self._tell = settings, meter, tell
+        self._settings, self._meter, self._tell, self._bounds = settings, meter, tell, bounds
         self._more: tuple[APIRouter, ...] = ()
         alone = is_this_machine(settings.host)
         self._certificate = None if settings.tls == "off" or alone else _certificate(settings)
@@ -106,31 +112,52 @@ class WebServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         peers = Peers(self.station, self._settings, on_event=self._tell)
         app = make_app(Parts(self.station, peers, self._meter, self._door, self._more, self._settings.ice_servers))
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                ws_max_size=64 * 1024,
-                ws_max_queue=8,
-                timeout_keep_alive=5,
-                h11_max_incomplete_event_size=16 * 1024,
-                ssl_certfile=self._certificate.chain if self._certificate else None,
-                ssl_keyfile=self._certificate.key if self._certificate else None,
-            )
-        )
-        serving = asyncio.create_task(server.serve(sockets=[self._socket]), name="uvicorn")
+        lines = Lines(app, self._bounds)
+        config = self._config(lines)
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[]), name="uvicorn")  # they come one by one
         while not (server.started or serving.done()):
             await asyncio.sleep(0.01)
+        accepting = asyncio.create_task(
+            lines.accept(self._socket, lambda: _protocol(config, server), config.ssl), name="accept"
+        )
         self._ready.set()
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving, accepting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        accepting.cancel()
         server.should_exit = server.force_exit = True
         with contextlib.suppress(TimeoutError):  # what is left ends with its loop
             await asyncio.wait_for(peers.close_all(), STOP_S / 2)
         await serving
+        lines.cut()
+        with contextlib.suppress(asyncio.CancelledError):
+            await accepting
+        await asyncio.sleep(CUT_S)
+
+    def _config(self, app: ASGIApp) -> uvicorn.Config:
+        return uvicorn.Config(
+            app,
+            http="h11",
+            log_config=None,
+            log_level="error",  # a warning for each request that is none would be a stranger's to write
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,  # whoever comes is whom the connection comes from, whatever they say
+            ws_max_size=64 * 1024,
+            ws_max_queue=8,
+            timeout_keep_alive=5,
+            h11_max_incomplete_event_size=16 * 1024,
+            ssl_certfile=self._certificate.chain if self._certificate else None,
+            ssl_keyfile=self._certificate.key if self._certificate else None,
+        )
+
+
+def _protocol(config: uvicorn.Config, server: uvicorn.Server) -> asyncio.Protocol:
+    """What speaks HTTP on one connection, made as uvicorn makes it for a socket of its own."""
+    return config.http_protocol_class(  # type: ignore[call-arg]
+        config=config, server_state=server.server_state, app_state=server.lifespan.state
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

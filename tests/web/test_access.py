@@ -58,7 +58,7 @@ def test_on_this_machine_nobody_needs_a_token(host: str) -> None:
     assert ask(ALONE, "/api/state", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.test", "evil.test:8088", "", "127.0.0.1.evil.test", "8.8.8.8"])
+@pytest.mark.parametrize("host", ["evil.test", "evil.test:8088", "", "127.0.0.1.evil.test", "8.8.8.8", "[::1"])
 def test_a_name_that_was_pointed_at_this_machine_is_refused(host: str) -> None:
     assert ask(ALONE, "/", headers={"Host": host}).status_code == 421
 
@@ -146,6 +146,46 @@ def test_a_websocket_carries_it_among_its_protocols() -> None:
 def test_who_guesses_tokens_has_to_wait() -> None:
     answer = ask(OPEN, "/api/state", times=12, base=FAR, headers={"Authorization": "Bearer guess"})
     assert answer.status_code == 429
+
+
+def test_who_shares_an_address_with_a_guesser_does_not_wait() -> None:
+    async def go() -> list[int]:
+        client = httpx.ASGITransport(Access(echo, OPEN), client=("192.0.2.7", 5))
+        good = {"Authorization": f"Bearer {make_token(KEY, 'ann', 'control', 1)}"}
+        async with httpx.AsyncClient(transport=client, base_url=FAR) as web:
+            heads = [{"Authorization": "Bearer guess"}] * 12 + [good]
+            return [(await web.get("/api/state", headers=head)).status_code for head in heads]
+
+    assert asyncio.run(go())[-2:] == [429, 200]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_pages_of_others_embed_nothing(site: str) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+    assert ask(ALONE, "/api/before.jpg", headers=headers).status_code == 403
+    assert ask(ALONE, "/", headers=headers).status_code == 200  # a link to the page
+    friend = Door(8088, origins=("https://friend.test",))
+    assert ask(friend, "/api/state", headers={**headers, "Origin": "https://friend.test"}).status_code == 200
+    for own in ("same-origin", "none"):
+        assert ask(ALONE, "/api/before.jpg", headers={"Sec-Fetch-Site": own}).status_code == 200
+
+
+def test_pages_of_others_do_not_use_up_what_its_own_page_may_ask() -> None:
+    async def go() -> int:
+        transport = httpx.ASGITransport(Access(echo, ALONE), client=("127.0.0.1", 5))
+        async with httpx.AsyncClient(transport=transport, base_url=HERE) as web:
+            for _ in range(60):
+                await web.get("/api/state", headers={"Origin": "http://evil.test"})
+            return (await web.get("/api/state", headers={"Origin": HERE})).status_code
+
+    assert asyncio.run(go()) == 200
+
+
+def test_what_a_stranger_sends_is_logged_in_plain_characters(caplog: pytest.LogCaptureFixture) -> None:
+    ask(ALONE, "/%1b[2J%0aerror:%20forged", headers={"Host": "evil.test"})
+    assert "192.0.2.7" in caplog.text
+    assert "\x1b" not in caplog.text
+    assert "\nerror" not in caplog.text
 
 
 def test_offers_are_counted_and_the_pages_files_are_not() -> None:

@@ -125,6 +125,11 @@ class Budget:
         self.reason = ""
 
     @property
+    def levels(self) -> tuple[Level, ...]:
+        """The ladder, best first."""
+        return self._levels
+
+    @property
     def best(self) -> Quality:
         """What frames get when the load allows everything."""
         return self._levels[0].quality

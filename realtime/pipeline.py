@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -104,8 +104,6 @@ class Pipeline:
         """All faces of the latest frame, in its pixels; a new tuple for each frame. Any thread."""
         self.size = Size(0, 0)
         """Of the latest frame. Any thread."""
-        self.without: frozenset[str] = frozenset()
-        """Optional steps that are left out, whatever the quality says. May be replaced by any thread."""
         self.faces: tuple[Face, ...] = ()
         """Faces of the latest frame that were to be swapped, in its pixels; a new tuple for each frame. Any thread."""
         self.failure = ""
@@ -167,8 +165,6 @@ class Pipeline:
         begun.bare += lost_boxes
         begun.anybody = bool(sighting.faces)
         self.in_view, self.size = sighting.faces, frame.size
-        if self.without:
-            quality = replace(quality, steps=quality.steps - self.without)
         for swapper in painters.swappers:
             swapper.forget([*(face.track_id for face in sighting.faces), *sighting.lost])
         for face in begun.faces:

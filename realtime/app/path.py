@@ -12,7 +12,7 @@ from realtime.enhance import Enhancer, open_enhancer
 from realtime.guard import Guard
 from realtime.meter import Meter
 from realtime.people.cast import Cast, Everyone, NamedPeople
-from realtime.people.choose import Chooser
+from realtime.people.choose import Chooser, Which
 from realtime.people.recognise import open_recogniser
 from realtime.pipeline import Painters, Pipeline
 from realtime.placard import placard
@@ -75,10 +75,15 @@ def build_cast(settings: Settings, networks: Networks, faces: SourceFaces, meter
 
 
 def build_chooser(settings: Settings) -> Chooser:
-    """Make what decides how many are swapped. "largest" is for people without names: whoever was named is wanted."""
+    """Make what decides how many are swapped."""
+    return Chooser(chosen_by(settings))
+
+
+def chosen_by(settings: Settings) -> Which:
+    """Say how many are swapped. "largest" is for people without names: whoever was named is wanted."""
     which = settings.faces.which
     named = settings.faces.only or settings.faces.map
-    return Chooser("all" if named and which == "largest" else which)
+    return "all" if named and which == "largest" else which
 
 
 def build_budget(settings: Settings, *, works_ahead: bool = False) -> Budget:

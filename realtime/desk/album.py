@@ -45,6 +45,10 @@ class Album:
     def __contains__(self, photo: str) -> bool:
         return photo in self._names
 
+    def holds(self, path: str) -> bool:
+        """Whether a file is one of them, and gone after the run."""
+        return Path(path).parent == Path(self._folder.name)
+
     def path(self, photo: str) -> Path:
         """Where it is."""
         return Path(self._folder.name) / photo

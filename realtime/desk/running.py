@@ -7,15 +7,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from realtime import app, config
-from realtime.app.faces import make_look, make_masks
 from realtime.app.path import BLANK
 from realtime.budget import Budget
-from realtime.config import Settings
 from realtime.controls import Controls
 from realtime.desk.album import Album
+from realtime.desk.appearance import Appearance
 from realtime.desk.choices import engines, inputs, models
 from realtime.desk.messages import (
-    LIVE_KEYS,
     AddOutput,
     Blank,
     Choice,
@@ -34,15 +32,12 @@ from realtime.desk.messages import (
     UseInput,
     UsePhoto,
 )
-from realtime.desk.painting import PaintShop
 from realtime.desk.places import Places
-from realtime.desk.standing import face_at, figures_of, limits, made_from, values_of
+from realtime.desk.standing import face_at, figures_of, limits, values_of
 from realtime.desk.tap import Tap
 from realtime.errors import ConfigError, LiveError
 from realtime.last_run import with_full_paths
 from realtime.meter import Meter
-from realtime.smoothing import cutoff_hz
-from realtime.swappers import OBSTACLES, optional_steps
 from realtime.types import U8
 
 LOOKING_S = 0.2
@@ -76,29 +71,27 @@ class RunningDesk:
         ends: app.Ends,
         facts: Callable[[], Sequence[tuple[str, str]]] = tuple,
     ) -> None:
-        self._settings, self._faces, self._pipeline = scene.settings, scene.faces, scene.pipeline
-        self._painting = scene.settings  # those that what paints now was made from
-        self._networks, self._meter, self._facts = networks, meter, facts
+        self._pipeline, self._meter, self._facts = scene.pipeline, meter, facts
+        self._source = scene.settings.source
         self._lock = threading.RLock()  # around decisions, never around work
         self._listeners: tuple[Callable[[Event], None], ...] = ()
         self._notes: deque[Note] = deque(maxlen=NOTES)
         self._inputs: tuple[Choice, ...] = ()
         self._engines: tuple[Choice, ...] = ()
         self._models: dict[str, tuple[str, ...]] = {}
-        self._budget: Budget | None = None
+        self._looking: threading.Thread | None = None
         self._album, self._tap = Album(), Tap(scene.pipeline)
-        self._shop = PaintShop(self._pipeline, networks, meter, self._painted, self._refused)
-        self._looking = threading.Thread(target=self._look_around, name="look around", daemon=True)
-        self._places = Places(ends, lambda: self._settings, self._placed)
+        self._appearance = Appearance(scene, networks, meter, self._lock, self._take_budget, self._say)
+        self._places = Places(ends, lambda: self._appearance.settings, self._say)
         self._station = ends.station
 
     def __enter__(self) -> RunningDesk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._shop.close()
+        self._appearance.close()
         self._album.close()
-        if self._looking.ident is not None:
+        if self._looking is not None:
             self._looking.join(LOOKING_S)
 
     def take_controls(self, controls: Controls) -> None:
@@ -112,9 +105,8 @@ class RunningDesk:
             budget: that chooses its quality.
             outputs: name of each, and what it was asked for as.
         """
-        self._budget = budget
+        self._appearance.begin(budget)
         self._places.asked.update(outputs)
-        self._looking.start()
         self._tell_state()
 
     def note(self, text: str, hint: str = "", *, warning: bool = False) -> None:
@@ -126,7 +118,7 @@ class RunningDesk:
         """See :class:`realtime.desk.desk.Desk`."""
         match order:
             case SetValue():
-                self._set(order.key, order.value)
+                self._appearance.set(order.key, order.value)
             case Blank():
                 self._blank(order.on)
             case Pick():
@@ -144,20 +136,20 @@ class RunningDesk:
             case Record():
                 self._places.record(order.on)
             case Save():
-                path = config.save_profile(order.profile, with_full_paths(self._settings))
-                self.note(f"saved as the profile {order.profile}: {path}")
+                self._save(order.profile)
         self._tell_state()
 
     def state(self) -> State:
         """See :class:`realtime.desk.desk.Desk`."""
-        places = self._places
+        self._begin_to_look_around()
+        places, settings = self._places, self._appearance.settings
         sinks = places.controls.sinks() if places.controls else ()
         station = self._station
         return State(
-            values=values_of(self._settings),
+            values=values_of(settings),
             limits=limits(self._models),
             facts=tuple(self._facts()),
-            photos=tuple(self._album.name_of(photo) for photo in self._settings.source.photos),
+            photos=tuple(self._album.name_of(photo) for photo in settings.source.photos),
             input=places.input,
             inputs=self._inputs,
             engines=self._engines,
@@ -172,16 +164,15 @@ class RunningDesk:
 
     def figures(self) -> Figures:
         """See :class:`realtime.desk.desk.Desk`."""
-        return figures_of(self._meter, self._pipeline, self._budget)
+        return figures_of(self._meter, self._pipeline, self._appearance.budget)
 
     def listen(self, tell: Callable[[Event], None]) -> Callable[[], None]:
         """See :class:`realtime.desk.desk.Desk`; what was noted before is told at once."""
         with self._lock:
             self._listeners = (*self._listeners, tell)
-            before = tuple(self._notes)
-        tell(self.state())
-        for note in before:
-            tell(note)
+            tell(self.state())
+            for note in self._notes:
+                tell(note)
 
         def end() -> None:
             with self._lock:
@@ -197,65 +188,6 @@ class RunningDesk:
         """See :class:`realtime.desk.desk.Desk`."""
         return self._tap.take()
 
-    def _set(self, key: str, value: object) -> None:
-        if key not in LIVE_KEYS:
-            raise ConfigError(f"{key} cannot be changed while a run goes on", f"start again with --set {key}=...")
-        with self._lock:
-            before = self._settings
-            self._settings = now = config.changed(before, key, value, "the page")
-        pipeline = self._pipeline
-        pipeline.guard.on_lost, pipeline.guard.hold_s = now.faces.on_lost, now.faces.hold_s
-        pipeline.tracker.cutoff_hz = cutoff_hz(now.tracking.smoothing)
-        if key == "swap.obstacles":
-            self._leave_out(now)
-        if key == "faces.which":
-            pipeline.chooser.unpick(now.faces.which)
-        if made_from(now) != made_from(before):
-            self._repaint(now)
-
-    def _repaint(self, now: Settings) -> None:
-        """Let the painters follow the settings: at once where they can, else by making others aside."""
-        (_, rest), (_, rest_painting) = made_from(now), made_from(self._painting)
-        look = make_look(now)
-        if rest == rest_painting and all(one.relook(look) for one in self._pipeline.painters.swappers):
-            self._shop.forget()
-            self._painting = now
-            return
-        same_faces = now.swap.engine == self._painting.swap.engine and now.source == self._painting.source
-        self._shop.want(now, self._faces if same_faces else None)
-
-    def _leave_out(self, now: Settings) -> None:
-        budget = self._budget
-        if now.swap.obstacles and budget is not None and OBSTACLES not in budget.best.steps:
-            steps = optional_steps(now.swap.engine, make_masks(now), bool(now.enhance.model))
-            if OBSTACLES in steps:
-                self._take_budget(app.build_budget(now, works_ahead=self._networks.device.works_ahead))
-        self._pipeline.without = frozenset() if now.swap.obstacles else frozenset({OBSTACLES})
-
-    def _painted(self, settings: Settings, faces: app.SourceFaces, budget: Budget) -> None:
-        """Called by the paint shop: what it made paints from the next frame on."""
-        before, self._painting, self._faces = self._painting, settings, faces
-        look = make_look(self._settings)  # a control may have moved meanwhile
-        for swapper in self._pipeline.painters.swappers:
-            swapper.relook(look)
-        self._take_budget(budget)
-        if settings.swap.engine != before.swap.engine:
-            self.note(f"the face is made by {settings.swap.engine} now")
-        self._tell_state()
-
-    def _take_budget(self, budget: Budget) -> None:
-        self._budget = budget
-        if self._places.controls is not None:
-            self._places.controls.change_budget(budget)
-
-    def _refused(self, error: LiveError) -> None:
-        """Called by the paint shop: what paints goes on, and so do the settings that it was made from."""
-        with self._lock:
-            parts = ("swap", "masks", "enhance", "source")
-            self._settings = self._settings.model_copy(update={part: getattr(self._painting, part) for part in parts})
-        self.note(f"what paints stays as it was: {error.message}", error.hint, warning=True)
-        self._tell_state()
-
     def _blank(self, on: bool) -> None:
         self._pipeline.guard.blank = on
         if self._places.controls is not None:
@@ -270,18 +202,36 @@ class RunningDesk:
     def _use_photo(self, photo: str) -> None:
         if photo and photo not in self._album:
             raise ConfigError(f"there is no photo {photo}", "send it first")
-        paths = (str(self._album.path(photo)),) if photo else ()
-        with self._lock:
-            source = self._settings.source.model_copy(update={"photos": paths})
-            self._settings = now = self._settings.model_copy(update={"source": source})
-        self._shop.want(now, None)
+        self._appearance.show_photos((str(self._album.path(photo)),) if photo else ())
 
-    def _placed(self, words: str, error: LiveError | None) -> None:
-        """Called by the places: an end of the run has changed, or could not."""
-        if error is None:
+    def _save(self, profile: str) -> None:
+        """Keep the settings; a photo that was sent is gone after the run, and is not among them."""
+        now, words = self._appearance.settings, ""
+        update: dict[str, object] = {"input": now.input.model_copy(update={"what": self._places.input})}
+        if any(self._album.holds(photo) for photo in now.source.photos):
+            update["source"], words = self._source, ", without the photo that was sent"
+        path = config.save_profile(profile, with_full_paths(now.model_copy(update=update)))
+        self.note(f"saved as the profile {profile}{words}: {path}")
+
+    def _take_budget(self, budget: Budget) -> None:
+        if self._places.controls is not None:
+            self._places.controls.change_budget(budget)
+
+    def _say(self, words: str, error: LiveError | None) -> None:
+        """Called by what carries orders out: something was done, or was not."""
+        if error is not None:
+            self.note(f"{words}: {error.message}", error.hint, warning=True)
+        elif words:
             self.note(words)
         else:
-            self.note(f"{words}: {error.message}", error.hint, warning=True)
+            self._tell_state()
+
+    def _begin_to_look_around(self) -> None:
+        """Once, when somebody wants to know: a run that nobody steers asks no camera."""
+        with self._lock:
+            if self._looking is None:
+                self._looking = threading.Thread(target=self._look_around, name="look around", daemon=True)
+                self._looking.start()
 
     def _look_around(self) -> None:
         """Find out what there is to choose from: asking cameras takes up to seconds."""
@@ -290,11 +240,13 @@ class RunningDesk:
         self._tell_state()
 
     def _tell_state(self) -> None:
-        if self._listeners:
-            self._tell(self.state())
+        with self._lock:  # who was told last knows the newest
+            if self._listeners:
+                self._tell(self.state())
 
     def _tell(self, event: Event) -> None:
-        if isinstance(event, Note):
-            self._notes.append(event)
-        for tell in self._listeners:
-            tell(event)
+        with self._lock:
+            if isinstance(event, Note):
+                self._notes.append(event)
+            for tell in self._listeners:
+                tell(event)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from realtime import config
-from realtime.app.faces import make_look
 from realtime.budget import Budget
 from realtime.config import Settings
 from realtime.desk.messages import LIVE_KEYS, FaceBox, Figures, Limits
@@ -99,9 +98,3 @@ def _limits(key: str, named: tuple[str, ...]) -> Limits:
     low, high, choices = config.bounds(key)
     choices = choices or named
     return Limits(words=config.allowed_text(key), low=low, high=high, choices=choices)
-
-
-def made_from(settings: Settings) -> tuple[object, ...]:
-    """What painters are made from: the look, which some can change, and all the rest."""
-    swap, masks = settings.swap, settings.masks
-    return make_look(settings), (swap.engine, swap.own_mouth, masks, settings.enhance, settings.source)
